@@ -1,0 +1,224 @@
+"""The values that pass between rooms. All are frozen; arrays are C-contiguous and never written to.
+
+Axes: B queries, P passages, E phrases, F facts, n = P + E nodes, w vector width, k hits.
+Ids are int32, row pointers int64, weights and scores float32, vectors float32 with unit rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippogpu.errors import IndexDamagedError, UsageError
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float32]
+AnyFloats = NDArray[np.floating[Any]]
+
+
+class Passage(NamedTuple):
+    """One piece of text to retrieve. Its identity is title + newline + text."""
+
+    id: str
+    title: str
+    text: str
+    meta: Mapping[str, Any] = {}
+
+
+class Triple(NamedTuple):
+    """Subject, predicate and object as the extractor wrote them.
+
+    text is what is encoded for the fact, when the extractor gives one; else the three fields are.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    text: str | None = None
+
+
+class Drop(NamedTuple):
+    """Something an extractor's reply held that could not be kept, and why."""
+
+    reason: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What an extractor said of one passage: the kept triples, the entities, and what was dropped.
+
+    error is None for a success; otherwise the passage has no facts and is tried again on the next run.
+    """
+
+    passage_id: str
+    triples: tuple[Triple, ...]
+    entities: tuple[str, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    error: str | None = None
+
+
+class Refusal(NamedTuple):
+    """An input item that was not taken, where it stood, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of int32 values of different lengths: row i is values[indptr[i]:indptr[i+1]]."""
+
+    indptr: Longs
+    values: Ints
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def row(self, i: int) -> Ints:
+        return self.values[self.indptr[i] : self.indptr[i + 1]]
+
+    def check(self, name: str, *, below: int) -> Ragged:
+        """Self, or IndexDamagedError when pointers decrease or a value is outside [0, below)."""
+        indptr = self.indptr
+        ordered = len(indptr) > 0 and indptr[0] == 0 and bool(np.all(np.diff(indptr) >= 0))
+        if not ordered or int(indptr[-1]) != len(self.values):
+            raise IndexDamagedError(f"The row pointers of '{name}' are not ascending. Rebuild the index.")
+        if len(self.values) and (self.values.min() < 0 or self.values.max() >= below):
+            raise IndexDamagedError(f"'{name}' points outside [0, {below}). Rebuild the index.")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """F distinct normalised triples, sorted: subject and object are phrase numbers, predicate is text."""
+
+    subject: Ints
+    object: Ints
+    predicate: tuple[str, ...]
+    text: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Phrases, facts and who states them: everything the graph is built from.
+
+    phrases        E distinct normalised texts, sorted by code point
+    facts          F distinct normalised triples
+    mentions       (P rows) distinct phrases of the passage, ascending
+    statements     (P rows) one fact a kept triple, in the extractor's order, repeats kept
+    """
+
+    phrases: tuple[str, ...]
+    facts: Facts
+    mentions: Ragged
+    statements: Ragged
+
+    def check(self) -> Tables:
+        """Self, or IndexDamagedError naming the first array that points outside its table."""
+        phrases, facts = len(self.phrases), len(self.facts)
+        self.mentions.check("mentions", below=phrases)
+        self.statements.check("statements", below=facts)
+        ends = np.concatenate([self.facts.subject, self.facts.object])
+        if len(ends) and (ends.min() < 0 or ends.max() >= phrases):
+            raise IndexDamagedError("A fact names a phrase outside the table. Rebuild the index.")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Csr:
+    """A symmetric weighted adjacency in compressed rows.
+
+    indptr (n+1) int64, indices int32 ascending in each row, weights float32 > 0; no duplicates, no self-loops.
+    """
+
+    indptr: Longs
+    indices: Ints
+    weights: Floats
+
+    @property
+    def nodes(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def nonzeros(self) -> int:
+        return len(self.indices)
+
+    def check(self) -> Csr:
+        """Self, or UsageError saying which of the promises above is broken."""
+        Ragged(self.indptr, self.indices).check("graph", below=max(self.nodes, 1))
+        if len(self.weights) != len(self.indices):
+            raise UsageError(
+                f"The graph has {len(self.indices)} columns and {len(self.weights)} weights. Pass one weight an edge."
+            )
+        if not np.all(np.isfinite(self.weights)) or np.any(self.weights <= 0):
+            raise UsageError("Every edge weight must be finite and above 0. Drop the edges that are not.")
+        rows = np.repeat(np.arange(self.nodes, dtype=np.int64), np.diff(self.indptr))
+        keys = rows * max(self.nodes, 1) + self.indices
+        if np.any(np.diff(keys) <= 0):
+            raise UsageError("Columns must ascend within each row, without repeats. Sort and sum the edges first.")
+        if np.any(rows == self.indices):
+            raise UsageError("The graph holds self-loops. Leave out edges from a node to itself.")
+        mirrored = self.indices.astype(np.int64) * max(self.nodes, 1) + rows
+        order = np.argsort(mirrored, kind="stable")
+        if not np.array_equal(mirrored[order], keys) or not np.array_equal(self.weights[order], self.weights):
+            raise UsageError("The graph is not symmetric. Store each edge in both directions with one weight.")
+        return self
+
+
+class Edges(NamedTuple):
+    """Phrase pairs (source, target) with a weight each: int32, int32, float32."""
+
+    source: Ints
+    target: Ints
+    weight: Floats
+
+
+class Hit(NamedTuple):
+    """A ranked passage. score is PPR mass, or the method's own score on a fallback ranking."""
+
+    passage: Passage
+    score: float
+
+
+class KeptFact(NamedTuple):
+    """A fact that passed the filter, with its min-max score in [0, 1]."""
+
+    subject: str
+    predicate: str
+    object: str
+    score: float
+
+
+class Seed(NamedTuple):
+    """A phrase that the walk restarts from, with its weight before normalisation."""
+
+    phrase: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The answer to one query: passages in descending score, and why.
+
+    certified is None where the solver has no certificate; fallback is None unless the method fell back.
+    ms holds the milliseconds of each stage, a batch's time divided by its queries.
+    """
+
+    query: str
+    hits: tuple[Hit, ...]
+    method: str
+    solver: str | None = None
+    facts: tuple[KeptFact, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    certified: bool | None = None
+    fallback: str | None = None
+    ms: Mapping[str, float] = field(default_factory=dict)
