@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from hippogpu.openie.extractor import Extractor
+from hippogpu.openie.log import ExtractionLog, Logged, Torn, verify_log
+from hippogpu.openie.missing import ExtractionProgress, ExtractionReport, extract_missing
+from hippogpu.openie.parse import Entities, Triples, parse_entities, parse_triples
+from hippogpu.openie.replay import ReplayExtractor
 
-from hippogpu.types import Passage, Record
-
-
-class Extractor(Protocol):
-    """Anything that reads passages and says which triples they state.
-
-    name says which model and prompt (or which stored file) speaks; results under another name are not mixed.
-    """
-
-    @property
-    def name(self) -> str: ...
-
-    def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
-        """One Record a passage, in any order, as each is finished. A failed passage yields a Record with error set."""
-        ...
+__all__ = [
+    "Entities",
+    "ExtractionLog",
+    "ExtractionProgress",
+    "ExtractionReport",
+    "Extractor",
+    "Logged",
+    "ReplayExtractor",
+    "Torn",
+    "Triples",
+    "extract_missing",
+    "parse_entities",
+    "parse_triples",
+    "verify_log",
+]

@@ -1,0 +1,238 @@
+"""The append-only log of what an extractor said: one checked JSON line a record, keyed by the passage's text.
+
+    {"crc":"1c2d3e4f","key":"<content key of title, newline, text>","record":{…}}
+
+crc is the CRC-32 of the line's bytes behind the crc field (from "key" on, without the line break). Lines are ASCII:
+lone surrogates survive as escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from hippogpu.errors import ExtractionError, UsageError
+from hippogpu.types import Drop, Record, Triple
+
+_HEAD = b'{"crc":"'
+_BODY_AT = len(_HEAD) + 8 + 2  # eight hex digits, a quote, a comma
+_BLOCK = 1 << 16
+
+
+class Torn(NamedTuple):
+    """A last line that a crash cut short: how many bytes were taken out of the log, and where they lie now."""
+
+    moved_bytes: int
+    moved_to: Path
+
+
+class Logged(NamedTuple):
+    """What a log says, by content key.
+
+    records  : the last success of each key, else its last failure
+    attempts : how often each key that has no success was tried
+    damage   : one "FILE:LINE: reason" for each line that was passed over as damaged
+    """
+
+    records: dict[str, Record]
+    attempts: dict[str, int]
+    damage: tuple[str, ...]
+
+
+class ExtractionLog:
+    """The log at a path, open for appending; made with its folder when there is none.
+
+    append hands each line to the system at once, so a killed process loses nothing. The disk is waited for (fsync)
+    at most every sync_every_s seconds of appending and on close, so a power cut loses that much at most.
+    A last line without its line break is whole (it gets one) or torn: then it is moved to "<name>.torn" beside the
+    log, and .torn says so. One writer at a time; ExtractionError when the file cannot be opened or written.
+    """
+
+    def __init__(self, path: Path, *, sync_every_s: float = 5.0) -> None:
+        self.path = Path(path)
+        self._sync_every_s = sync_every_s
+        self._synced_at = time.monotonic()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            self.torn = _mend_tail(self.path, self._file)
+            os.fsync(self._file)
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def append(self, key: str, record: Record) -> None:
+        """Adds one line; a line that could not be written whole is taken back before the error goes out."""
+        if self._file < 0:
+            raise UsageError(f"The extraction log '{self.path}' is closed. Open it again to append.")
+        line = encode_line(key, record)
+        before = os.fstat(self._file).st_size
+        try:
+            _write_all(self._file, line)
+            if time.monotonic() - self._synced_at >= self._sync_every_s:
+                self._sync()
+        except OSError as error:
+            os.ftruncate(self._file, before)
+            raise self._unwritable(error) from error
+
+    def load(self) -> Logged:
+        """Everything the log says so far."""
+        records: dict[str, Record] = {}
+        attempts: dict[str, int] = {}
+        damage: list[str] = []
+        for line in _read_lines(self.path):
+            if isinstance(line, str):
+                damage.append(line)
+                continue
+            key, record = line.key, decode_record(line.record)
+            if record.error is None:
+                records[key] = record
+                attempts.pop(key, None)
+            elif key not in records or key in attempts:
+                records[key] = record
+                attempts[key] = attempts.get(key, 0) + 1
+        return Logged(records, attempts, tuple(damage))
+
+    def finished(self) -> set[str]:
+        """The keys that have a success, without holding the records."""
+        lines = _read_lines(self.path)
+        return {line.key for line in lines if not isinstance(line, str) and line.record["error"] is None}
+
+    def close(self) -> None:
+        """Waits for the disk and lets the file go; a second close does nothing."""
+        if self._file >= 0:
+            self._sync()
+            os.close(self._file)
+            self._file = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _sync(self) -> None:
+        os.fsync(self._file)
+        self._synced_at = time.monotonic()
+
+    def _unwritable(self, error: OSError) -> ExtractionError:
+        return ExtractionError(
+            f"The extraction log '{self.path}' cannot be written ({error}). "
+            "Make room or set its permissions, then run again: finished passages are kept."
+        )
+
+
+def verify_log(path: Path) -> list[str]:
+    """One "FILE:LINE: reason" for each damaged line of a log, the torn last one too; changes nothing."""
+    path = Path(path)
+    if not path.is_file():
+        return [f"{path}: missing"]
+    return [line for line in _read_lines(path) if isinstance(line, str)]
+
+
+def encode_line(key: str, record: Record) -> bytes:
+    """The log line of a record, line break included."""
+    body = json.dumps({"key": key, "record": _record_value(record)}, separators=(",", ":"))[1:].encode("ascii")
+    return b'%b%08x",%b\n' % (_HEAD, zlib.crc32(body), body)
+
+
+def _record_value(record: Record) -> dict[str, Any]:
+    return {
+        "passage_id": record.passage_id,
+        "error": record.error,
+        "entities": record.entities,
+        "triples": [triple if triple.text is not None else triple[:3] for triple in record.triples],
+        "drops": record.drops,
+    }
+
+
+def decode_record(value: dict[str, Any]) -> Record:
+    """The record of a log line's "record"."""
+    return Record(
+        value["passage_id"],
+        tuple(Triple(*triple) for triple in value["triples"]),
+        tuple(value["entities"]),
+        tuple(Drop(*drop) for drop in value["drops"]),
+        value["error"],
+    )
+
+
+class _Line(NamedTuple):
+    key: str
+    record: dict[str, Any]
+
+
+def _read_lines(path: Path) -> Iterator[_Line | str]:
+    """The lines of a log in order; a damaged one as text that says where and why."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            fault = _fault(line)
+            if fault is not None:
+                yield f"{path}:{number}: {fault}"
+                continue
+            value = json.loads(b"{" + line[_BODY_AT:])
+            yield _Line(value["key"], value["record"])
+
+
+def _fault(line: bytes) -> str | None:
+    """Why a line cannot be trusted, None when its bytes are those that were written."""
+    if not line.endswith(b"\n"):
+        return "cut short (no line break)"
+    if not line.startswith(_HEAD) or line[_BODY_AT - 2 : _BODY_AT] != b'",':
+        return "no checksum at its start"
+    written = line[len(_HEAD) : _BODY_AT - 2]
+    real = b"%08x" % zlib.crc32(line[_BODY_AT:-1])
+    return None if written == real else f"altered (checksum {real.decode()}, written as {written!r})"
+
+
+def _mend_tail(path: Path, file: int) -> Torn | None:
+    """Makes the log end with a line break: what follows the last one is completed when whole, else moved aside."""
+    size = os.fstat(file).st_size
+    start = _last_line_at(file, size)
+    tail = os.pread(file, size - start, start)
+    if not tail:
+        return None
+    if _fault(tail + b"\n") is None:
+        _write_all(file, b"\n")
+        return None
+    aside = path.with_name(path.name + ".torn")
+    with aside.open("ab") as torn:
+        torn.write(tail + b"\n")
+        torn.flush()
+        os.fsync(torn.fileno())
+    os.ftruncate(file, start)
+    return Torn(len(tail), aside)
+
+
+def _last_line_at(file: int, size: int) -> int:
+    """The offset behind the last line break."""
+    at = size
+    while at > 0:
+        start = max(0, at - _BLOCK)
+        found = os.pread(file, at - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        at = start
+    return 0
+
+
+def _write_all(file: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

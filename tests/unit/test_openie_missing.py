@@ -1,0 +1,109 @@
+"""Extraction of what the log lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hippogpu.errors import ExtractionError, UsageError
+from hippogpu.openie import ExtractionLog, ExtractionProgress, ExtractionReport, extract_missing
+from hippogpu.types import Drop, Passage, Record, Triple
+
+PASSAGES = [Passage(id_, "T", f"text {id_}") for id_ in "abc"]
+
+
+class Fake:
+    """Says one triple of every passage, but fails the ids it is told to and stops after so many."""
+
+    name = "fake"
+
+    def __init__(self, *, failing: str = "", stop_after: int = 99, silent: str = "") -> None:
+        self.failing, self.stop_after, self.silent = failing, stop_after, silent
+        self.seen: list[str] = []
+
+    def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
+        for passage in passages:
+            if len(self.seen) == self.stop_after:
+                raise KeyboardInterrupt
+            self.seen.append(passage.id)
+            if passage.id in self.failing:
+                yield Record(passage.id, (), error="down")
+            elif passage.id not in self.silent:
+                yield Record(passage.id, (Triple("s", "p", passage.id),), (), (Drop("odd", "x"),))
+
+
+def run(tmp_path: Path, passages: Iterable[Passage], extractor: Fake) -> ExtractionReport:
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        return extract_missing(passages, extractor, log)
+
+
+def test_a_second_run_extracts_nothing(tmp_path: Path) -> None:
+    assert run(tmp_path, PASSAGES, Fake()) == (3, 0, (), {"odd": 3})
+    again = Fake()
+    assert run(tmp_path, iter(PASSAGES), again) == (0, 3, (), {})
+    assert again.seen == []
+
+
+def test_a_failed_passage_is_listed_and_tried_again_on_the_next_run(tmp_path: Path) -> None:
+    assert run(tmp_path, PASSAGES, Fake(failing="b")) == (2, 0, (("b", "down"),), {"odd": 2})
+    again = Fake()
+    assert run(tmp_path, PASSAGES, again) == (1, 2, (), {"odd": 1})
+    assert again.seen == ["b"]
+
+
+def test_what_was_finished_before_an_interruption_is_not_extracted_again(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, PASSAGES, Fake(stop_after=2))
+    again = Fake()
+    run(tmp_path, PASSAGES, again)
+    assert again.seen == ["c"]
+
+
+def test_one_text_under_two_ids_is_extracted_once(tmp_path: Path) -> None:
+    extractor = Fake()
+    assert run(tmp_path, [*PASSAGES, PASSAGES[0]._replace(id="z")], extractor)[:3] == (3, 1, ())
+    assert extractor.seen == ["a", "b", "c"]
+
+
+def test_a_renamed_passage_is_not_extracted_again(tmp_path: Path) -> None:
+    run(tmp_path, PASSAGES, Fake())
+    assert run(tmp_path, [PASSAGES[0]._replace(id="z")], Fake())[:2] == (0, 1)
+
+
+def test_the_next_id_of_a_text_is_tried_when_the_first_one_fails(tmp_path: Path) -> None:
+    twins = [PASSAGES[0]._replace(id=id_) for id_ in "xyz"]
+    extractor = Fake(failing="xz")
+    assert run(tmp_path, [*twins, PASSAGES[1]], extractor)[:3] == (2, 2, ())
+    assert extractor.seen == ["x", "b", "y"]
+
+
+def test_every_id_of_a_text_that_fails_under_all_is_listed(tmp_path: Path) -> None:
+    twins = [PASSAGES[0]._replace(id=id_) for id_ in "xy"]
+    assert run(tmp_path, twins, Fake(failing="xy")).failed == (("x", "down"), ("y", "down"))
+
+
+def test_a_passage_without_any_record_is_a_failure(tmp_path: Path) -> None:
+    assert run(tmp_path, PASSAGES, Fake(silent="b")).failed == (("b", "the extractor 'fake' gave no record"),)
+
+
+def test_a_record_of_another_passage_is_an_error(tmp_path: Path) -> None:
+    class Wrong(Fake):
+        def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
+            yield from (Record("other", ()) for _ in passages)
+
+    with pytest.raises(ExtractionError, match="passage 'other'"):
+        run(tmp_path, PASSAGES, Wrong())
+
+
+def test_one_id_twice_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'a' came twice.*distinct"):
+        run(tmp_path, [PASSAGES[0], PASSAGES[0]], Fake())
+
+
+def test_progress_is_told_after_each_record(tmp_path: Path) -> None:
+    told: list[ExtractionProgress] = []
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        extract_missing(PASSAGES, Fake(failing="b"), log, on_progress=told.append)
+    assert told == [(1, 0, 0), (1, 0, 1), (2, 0, 1)]
