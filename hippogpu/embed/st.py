@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from hippogpu.embed.encode import readable
+from hippogpu.embed.encode import readable, shortened
 from hippogpu.errors import EncoderError, require_extra
 from hippogpu.types import Floats
 
@@ -43,7 +43,8 @@ class SentenceTransformerEmbedder:
             self._model = library.SentenceTransformer(model, device=device)
         except (OSError, ValueError) as error:
             raise EncoderError(
-                f"sentence-transformers cannot load '{model}': {error}. Check the name, or give a folder."
+                f"sentence-transformers cannot load '{model}': {shortened(str(error), 200)}. "
+                "Check the name, or give a folder."
             ) from error
         # A model's own default prompt would be put before facts and passages too.
         self._model.default_prompt_name = None
@@ -88,9 +89,12 @@ def _identity(name: str, model: Any) -> str:
         commit = getattr(config, "_commit_hash", None)
         return f"{name}@{commit[:8]}" if commit else name
     weights = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("*.bin"))
-    digest = hashlib.sha256()
-    for path in weights:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+    digests = [_sha256(path) for path in weights]
+    revision = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     base = folder.resolve().name
-    return f"{base}@{digest.hexdigest()[:8]}" if weights else base
+    return f"{base}@{revision[:8]}" if weights else base
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import ssl
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
 from hippogpu.errors import EncoderError
 
@@ -94,10 +97,12 @@ def _in_cache() -> MiniLMFiles | None:
 
 
 def _from_hub() -> MiniLMFiles:
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import constants, hf_hub_download, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
+        if not constants.HF_HUB_OFFLINE:
+            _knock(hf_hub_url(REPOSITORY, TOKENIZER, revision=REVISION))
         paths = [
             hf_hub_download(REPOSITORY, name, revision=REVISION, etag_timeout=_HUB_TIMEOUT_S)
             for name in (WEIGHTS, TOKENIZER)
@@ -109,3 +114,16 @@ def _from_hub() -> MiniLMFiles:
             f"{FOLDER_VARIABLE} to a folder that holds {WEIGHTS} and {TOKENIZER}."
         ) from error
     return MiniLMFiles(Path(paths[0]), Path(paths[1]))
+
+
+def _knock(url: str) -> None:
+    """Nothing when a server answers, whatever it says; else OSError, at once: the hub's client retries for 25 s."""
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=_HUB_TIMEOUT_S):
+            pass
+    except HTTPError as answer:
+        answer.close()
+    except URLError as error:
+        # The hub's client may know certificates that this interpreter does not.
+        if not isinstance(error.reason, ssl.SSLError):
+            raise
