@@ -6,7 +6,7 @@ Ids are int32, row pointers int64, weights and scores float32, vectors float32 w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from hippogpu.errors import IndexDamagedError, UsageError
 
 Ints = NDArray[np.int32]
+AnyInts = NDArray[np.integer[Any]]
+Bools = NDArray[np.bool_]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 AnyFloats = NDArray[np.floating[Any]]
@@ -100,8 +102,8 @@ class Facts:
 
     subject: Ints
     object: Ints
-    predicate: tuple[str, ...]
-    text: tuple[str, ...]
+    predicate: Sequence[str]
+    text: Sequence[str]
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -117,7 +119,7 @@ class Tables:
     statements     (P rows) one fact a kept triple, in the extractor's order, repeats kept
     """
 
-    phrases: tuple[str, ...]
+    phrases: Sequence[str]
     facts: Facts
     mentions: Ragged
     statements: Ragged
