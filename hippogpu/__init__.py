@@ -1,1 +1,73 @@
-"""hippogpu."""
+"""hippogpu: associative retrieval as sparse linear algebra.
+
+The writer is Index, the reader Searcher; everything else is a value or a part to plug in.
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hippogpu.config import PROFILES, IndexConfig, RunConfig, SearchConfig
+    from hippogpu.corpus import read_corpus, read_qrels, read_queries
+    from hippogpu.embed import Embedder, default_embedder, embedder_from_name
+    from hippogpu.errors import HippoError
+    from hippogpu.index import AddReport, CommitReport, Index
+    from hippogpu.openie import Extractor, ReplayExtractor
+    from hippogpu.searcher import Searcher
+    from hippogpu.types import Hit, KeptFact, Passage, Ranking, Record, Seed, Triple
+
+__version__ = version("hippogpu")
+
+_HOMES = {
+    "hippogpu.config": ("PROFILES", "IndexConfig", "RunConfig", "SearchConfig"),
+    "hippogpu.corpus": ("read_corpus", "read_qrels", "read_queries"),
+    "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
+    "hippogpu.errors": ("HippoError",),
+    "hippogpu.index": ("AddReport", "CommitReport", "Index"),
+    "hippogpu.openie": ("Extractor", "ReplayExtractor"),
+    "hippogpu.searcher": ("Searcher",),
+    "hippogpu.types": ("Hit", "KeptFact", "Passage", "Ranking", "Record", "Seed", "Triple"),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "PROFILES",
+    "AddReport",
+    "CommitReport",
+    "Embedder",
+    "Extractor",
+    "HippoError",
+    "Hit",
+    "Index",
+    "IndexConfig",
+    "KeptFact",
+    "Passage",
+    "Ranking",
+    "Record",
+    "ReplayExtractor",
+    "RunConfig",
+    "SearchConfig",
+    "Searcher",
+    "Seed",
+    "Triple",
+    "__version__",
+    "default_embedder",
+    "embedder_from_name",
+    "read_corpus",
+    "read_qrels",
+    "read_queries",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Public names, imported from their rooms at first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'hippogpu' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

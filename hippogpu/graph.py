@@ -66,12 +66,3 @@ def _symmetric(source: Longs, target: Longs, weights: Floats, nodes: int) -> Csr
     matrix = coo_array((np.concatenate([weights, weights]), (rows, columns)), shape=(nodes, nodes)).tocsr()
     matrix.sort_indices()
     return Csr(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)
-
-
-def degrees(graph: Csr) -> AnyFloats:
-    """Weighted degree of every node, (n,) float64; 0 for a node without edges."""
-    sums = np.zeros(graph.nodes, np.float64)
-    filled = np.flatnonzero(np.diff(graph.indptr))
-    if len(filled):
-        sums[filled] = np.add.reduceat(graph.weights.astype(np.float64), graph.indptr[filled])
-    return sums

@@ -1,0 +1,39 @@
+"""Index folders: immutable files, one manifest a generation, one pointer to the current one."""
+
+from __future__ import annotations
+
+from hippogpu.store.generations import WriterLock, current_manifest, files_folder, has_index, logs_folder, publish
+from hippogpu.store.manifest import Encoder, Manifest
+from hippogpu.store.snapshot import (
+    Passages,
+    Snapshot,
+    load_snapshot,
+    passages_of,
+    write_graph,
+    write_passages,
+    write_tables,
+    write_vectors,
+)
+from hippogpu.store.vectors import StoredVectors
+from hippogpu.store.verify import verify
+
+__all__ = [
+    "Encoder",
+    "Manifest",
+    "Passages",
+    "Snapshot",
+    "StoredVectors",
+    "WriterLock",
+    "current_manifest",
+    "files_folder",
+    "has_index",
+    "load_snapshot",
+    "logs_folder",
+    "passages_of",
+    "publish",
+    "verify",
+    "write_graph",
+    "write_passages",
+    "write_tables",
+    "write_vectors",
+]

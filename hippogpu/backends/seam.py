@@ -1,0 +1,167 @@
+"""The few verbs every backend has, and the checks they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from hippogpu.errors import UsageError
+from hippogpu.types import AnyFloats, AnyInts, Csr, Ints
+
+# Rows of seeds must sum to 1 within this; it leaves room for float32 rows of a million nodes.
+SEED_SUM_TOLERANCE = 1e-3
+
+
+class TopK(NamedTuple):
+    """The k best keys of each query, descending, ties by lower number; and the extremes over all keys.
+
+    ids (B, k) int32 · scores (B, k) · low (B,) · high (B,), all of the backend's own float type
+    """
+
+    ids: Ints
+    scores: AnyFloats
+    low: AnyFloats
+    high: AnyFloats
+
+
+class Graph(NamedTuple):
+    """A checked graph on a backend: its CSR arrays and weighted degrees, (n,) in the backend's float type."""
+
+    indptr: Any
+    indices: Any
+    weights: Any
+    degrees: Any
+
+    @property
+    def nodes(self) -> int:
+        return len(self.degrees)
+
+
+class Backend(Protocol):
+    """Arrays in, arrays out; batches are rows. Every implementation keeps to the reference's results."""
+
+    @property
+    def name(self) -> str: ...
+
+    def put(self, array: AnyFloats) -> Any:
+        """The array where this backend computes, in its float type."""
+        ...
+
+    def get(self, array: Any) -> AnyFloats:
+        """The array as a NumPy array."""
+        ...
+
+    def put_graph(self, graph: Csr) -> Graph:
+        """A graph that passed Csr.check, with its degrees."""
+        ...
+
+    def scores(self, queries: Any, keys: Any) -> Any:
+        """Inner products, (B, rows of keys)."""
+        ...
+
+    def select(self, scores: Any, k: int) -> Ints:
+        """Numbers of the k greatest entries of each row, (B, min(k, columns)), descending, ties by lower number."""
+        ...
+
+    def topk(self, queries: Any, keys: Any, k: int) -> TopK:
+        """The k nearest keys of each query by inner product, worked out in blocks under the byte budget."""
+        ...
+
+    def solve(self, graph: Graph, seeds: Any, *, damping: float, steps: int) -> Any:
+        """Personalised PageRank mass of every node, one row a query.
+
+        seeds : (B, n), rows ≥ 0 summing to 1
+        returns (B, n), rows summing to 1
+        x = d·A·D⁻¹·x + (d·λ + 1 − d)·seeds, where λ is the mass at nodes without edges: it restarts at the seeds
+        (PRPACK's rule). The error in L1 is at most 2·d^steps. HippoRAG 2, section 3.5.
+        """
+        ...
+
+
+def power_steps(damping: float, tolerance: float) -> int:
+    """Steps after which the power iteration's L1 error is at most `tolerance`: 21 for 1e-6 at damping 0.5."""
+    if damping == 0.0:
+        return 1
+    return max(1, math.ceil(math.log(tolerance / 2) / math.log(damping)))
+
+
+def check_solve(graph: Graph, seeds: AnyFloats, damping: float, steps: int) -> None:
+    """UsageError unless the call to solve means something; the same words on every backend."""
+    if not 0.0 <= damping < 1.0:
+        raise UsageError(f"The damping must be in [0, 1). Got {damping}.")
+    if steps < 1:
+        raise UsageError(f"The number of steps must be at least 1. Got {steps}.")
+    if seeds.ndim != 2 or seeds.shape[1] != graph.nodes:
+        raise UsageError(f"Seeds must have the shape (queries, {graph.nodes}). Got {seeds.shape}.")
+    sums = seeds.sum(axis=1, dtype=np.float64)
+    if not np.all(np.isfinite(sums)):
+        raise UsageError(f"Seeds must be finite. Row {int(np.argmin(np.isfinite(sums)))} is not.")
+    if seeds.size and seeds.min() < 0:
+        raise UsageError(f"Seeds must not be negative. Row {int(np.argmin(seeds.min(axis=1)))} has {seeds.min()}.")
+    wrong = np.abs(sums - 1) > SEED_SUM_TOLERANCE
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise UsageError(f"Each row of seeds must sum to 1. Row {row} sums to {sums[row]:.6g}: normalise it first.")
+
+
+def check_topk(queries: AnyFloats, keys: AnyFloats, k: int) -> None:
+    """UsageError unless the shapes agree and k is at least 1."""
+    if k < 1:
+        raise UsageError(f"k must be at least 1. Got {k}.")
+    if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
+        raise UsageError(f"Queries and keys must be of one width. Got {queries.shape} and {keys.shape}.")
+
+
+def best_of_row(row: AnyFloats, k: int) -> AnyInts:
+    """Numbers of the k greatest values, descending, ties by lower number; k is at most len(row)."""
+    if k == len(row):
+        return np.argsort(-row, kind="stable")
+    least = np.partition(row, len(row) - k)[len(row) - k]
+    above = np.flatnonzero(row > least)
+    level = np.flatnonzero(row == least)[: k - len(above)]
+    chosen = np.concatenate([above, level])
+    return chosen[np.lexsort((chosen, -row[chosen]))]
+
+
+def select_rows(scores: AnyFloats, k: int) -> Ints:
+    """best_of_row for each row; UsageError for k < 1 or a score that is not a number."""
+    if k < 1:
+        raise UsageError(f"k must be at least 1. Got {k}.")
+    if np.isnan(scores).any():
+        raise UsageError("Scores must be numbers. Some are NaN: look for a vector that is not finite.")
+    k = min(k, scores.shape[1])
+    chosen = np.empty((len(scores), k), np.int32)
+    for number, row in enumerate(scores):
+        chosen[number] = best_of_row(row, k)
+    return chosen
+
+
+def topk_blockwise(
+    queries: AnyFloats,
+    keys: AnyFloats,
+    k: int,
+    *,
+    budget_bytes: int,
+    multiply: Callable[[AnyFloats, AnyFloats], AnyFloats],
+) -> TopK:
+    """TopK over blocks of keys, so that no product exceeds the budget."""
+    check_topk(queries, keys, k)
+    rows = max(1, budget_bytes // (8 * max(len(queries), 1)))
+    low = np.full(len(queries), np.inf, queries.dtype)
+    high = np.full(len(queries), -np.inf, queries.dtype)
+    ids = np.empty((len(queries), 0), np.int32)
+    best = np.empty((len(queries), 0), queries.dtype)
+    for start in range(0, len(keys), rows):
+        scores = multiply(queries, keys[start : start + rows])
+        np.minimum(low, scores.min(axis=1), out=low)
+        np.maximum(high, scores.max(axis=1), out=high)
+        here = select_rows(scores, k)
+        ids = np.concatenate([ids, here + np.int32(start)], axis=1)
+        best = np.concatenate([best, np.take_along_axis(scores, here, axis=1)], axis=1)
+        # Earlier blocks hold lower numbers and stand first, so the tie rule survives the merge.
+        order = select_rows(best, k)
+        ids, best = np.take_along_axis(ids, order, axis=1), np.take_along_axis(best, order, axis=1)
+    return TopK(ids, best, low, high)

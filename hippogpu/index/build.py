@@ -1,0 +1,217 @@
+"""The straight line from passages to a generation: extract, tabulate, encode, link, assemble, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from hippogpu.config import IndexConfig, RunConfig
+from hippogpu.embed import Embedder, count_truncated, encode_all
+from hippogpu.graph import assemble
+from hippogpu.openie import ExtractionLog, ExtractionProgress, ExtractionReport, Extractor, extract_missing
+from hippogpu.store import (
+    Encoder,
+    Manifest,
+    Passages,
+    StoredVectors,
+    logs_folder,
+    publish,
+    write_graph,
+    write_passages,
+    write_tables,
+    write_vectors,
+)
+from hippogpu.synonyms import find_synonyms
+from hippogpu.tables import Tabulated, fact_pairs, tabulate
+from hippogpu.text import identity
+from hippogpu.types import Csr, Edges, Floats, Record, Tables
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitReport:
+    """What a commit did. changed is False when there was nothing to do: then the generation is the one there was.
+
+    counts     passages, ids, phrases, facts, fact pairs, mentions, synonyms, edges
+    extraction passages extracted now, reused, and failed with their reasons
+    dropped    triples left out by normalisation, by reason
+    truncated  passages longer than the encoder reads
+    damage     lines of the extraction logs that were passed over, "FILE:LINE: reason"
+    seconds    by stage
+    """
+
+    generation: int
+    changed: bool
+    counts: Mapping[str, int]
+    extraction: ExtractionReport
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    truncated: int = 0
+    damage: tuple[str, ...] = ()
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+class Vectors:
+    """The three blocks of vectors of a generation."""
+
+    def __init__(self, passage: Floats, phrase: Floats, fact: Floats) -> None:
+        self.passage, self.phrase, self.fact = passage, phrase, fact
+
+
+class Stages:
+    """Seconds by stage, and progress passed on under the stage's name."""
+
+    def __init__(self, on_progress: Progress | None) -> None:
+        self.seconds: dict[str, float] = {}
+        self._on_progress = on_progress
+        self._name = ""
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        started, self._name = time.perf_counter(), name
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
+
+    def progress(self, done: int, whole: int) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self._name, done, whole)
+
+
+def extract(
+    root: Path,
+    passages: Passages,
+    keys: Sequence[str],
+    *,
+    extractor: Extractor | None,
+    stages: Stages,
+) -> tuple[Passages, list[Record | None], ExtractionReport, tuple[str, ...]]:
+    """The record of each passage: from the log that holds it, else from the extractor now."""
+    report = ExtractionReport(0, 0, (), {})
+    if extractor is not None:
+        with ExtractionLog(log_path(root, extractor.name)) as log:
+            wanted = [number for number, row in enumerate(passages.rows) if not passages.extractors[row]]
+            report = extract_missing(
+                (passages.named(number) for number in wanted),
+                extractor,
+                log,
+                on_progress=lambda so_far: stages.progress(_extracted(so_far), len(wanted)),
+            )
+    newest = extractor.name if extractor is not None else ""
+    names = [name or newest for name in passages.extractors]
+    logs = {name: ExtractionLog(log_path(root, name)) for name in sorted(set(names)) if name}
+    records: list[Record | None] = [None] * len(passages)
+    found = [""] * len(passages)
+    damage: list[str] = []
+    for name, log in logs.items():
+        with log:
+            said = log.load()
+        damage += said.damage
+        for row, key in enumerate(keys):
+            record = said.records.get(key) if names[row] == name else None
+            if record is not None and record.error is None:
+                records[row], found[row] = record, name
+    return replace(passages, extractors=found), records, report, tuple(damage)
+
+
+def _extracted(so_far: ExtractionProgress) -> int:
+    return so_far.done + so_far.reused + so_far.failed
+
+
+def encode(
+    passages: Passages,
+    tables: Tables,
+    *,
+    embedder: Embedder,
+    known: StoredVectors,
+    stages: Stages,
+) -> Vectors:
+    """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again."""
+    whole = [identity(title, text) for title, text in zip(passages.titles, passages.texts, strict=True)]
+    texts = [*tables.phrases, *tables.facts.text, *whole]
+    # An empty phrase (kept by the oracle profile) is encoded like any other text.
+    rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=known.keep)
+    phrases, facts = len(tables.phrases), len(tables.facts)
+    return Vectors(rows[phrases + facts :], rows[:phrases], rows[phrases : phrases + facts])
+
+
+def build(
+    root: Path,
+    passages: Passages,
+    keys: Sequence[str],
+    *,
+    extractor: Extractor | None,
+    embedder: Embedder,
+    known: StoredVectors,
+    config: IndexConfig,
+    run: RunConfig,
+    encoder: Encoder,
+    generation: int,
+    stages: Stages,
+) -> CommitReport:
+    """Runs the whole line and publishes the generation."""
+    with stages("extract"):
+        passages, records, extraction, damage = extract(root, passages, keys, extractor=extractor, stages=stages)
+    with stages("tables"):
+        tabulated: Tabulated = tabulate(records, config)
+        tables = tabulated.tables
+    with stages("encode"):
+        vectors = encode(passages, tables, embedder=embedder, known=known, stages=stages)
+        truncated = count_truncated(
+            [identity(*pair) for pair in zip(passages.titles, passages.texts, strict=True)], embedder
+        )
+    with stages("synonyms"):
+        synonyms = find_synonyms(
+            tables.phrases, vectors.phrase, config, budget_bytes=run.budget_bytes, on_progress=stages.progress
+        )
+    with stages("graph"):
+        graph = assemble(tables, synonyms, config.edge_rule)
+    counts = counts_of(passages, tables, synonyms, graph)
+    with stages("commit"):
+        files = {
+            **write_passages(root, passages),
+            **write_tables(root, tables),
+            **write_vectors(root, passage=vectors.passage, phrase=vectors.phrase, fact=vectors.fact),
+            **write_graph(root, graph, synonyms),
+        }
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        publish(root, Manifest(generation, now, version("hippogpu"), config, encoder, counts, files))
+        known.clear()
+    return CommitReport(
+        generation, True, counts, extraction, tabulated.dropped, truncated, damage, dict(stages.seconds)
+    )
+
+
+def counts_of(passages: Passages, tables: Tables, synonyms: Edges, graph: Csr) -> dict[str, int]:
+    """The figures by which people compare indexes."""
+    return {
+        "passages": len(passages),
+        "ids": len(passages.ids),
+        "without_record": sum(not name for name in passages.extractors),
+        "phrases": len(tables.phrases),
+        "facts": len(tables.facts),
+        "fact_pairs": len(fact_pairs(tables)[0]),
+        "mentions": len(tables.mentions.values),
+        "synonyms": len(np.unique(_undirected(synonyms))),
+        "nodes": graph.nodes,
+        "edges": graph.nonzeros // 2,
+    }
+
+
+def _undirected(edges: Edges) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
+    return low.astype(np.int64) << 32 | high
+
+
+def log_path(root: Path, extractor: str) -> Path:
+    """Where an extractor's log lies: its name, with what a file name cannot hold replaced."""
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in extractor)
+    return logs_folder(root) / f"{safe}.jsonl"

@@ -1,0 +1,204 @@
+"""Index: the one writer of an index folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from hippogpu.config import IndexConfig, RunConfig
+from hippogpu.corpus import chunk
+from hippogpu.embed import Embedder, default_embedder
+from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
+from hippogpu.index.build import CommitReport, Progress, Stages, build
+from hippogpu.index.holdings import AddReport, Holdings
+from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
+from hippogpu.store import (
+    Encoder,
+    Snapshot,
+    StoredVectors,
+    WriterLock,
+    current_manifest,
+    has_index,
+    load_snapshot,
+)
+from hippogpu.text import identity
+from hippogpu.types import Passage, Refusal
+
+
+class Index:
+    """An index folder open for writing; one writer at a time, any number of readers.
+
+    Nothing that add takes in is visible to readers before commit. What was extracted and encoded before a crash is
+    kept and not done again.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        extractor: Extractor | None,
+        embedder: Embedder,
+        config: IndexConfig | None,
+        run: RunConfig,
+        encoder_spec: str,
+    ) -> None:
+        self.root = root
+        self._extractor, self._embedder, self._run = extractor, embedder, run
+        self._stored = self._load()
+        self.config = self._settled(config)
+        self._encoder = self._settled_encoder(encoder_spec)
+        if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
+            raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
+        self._holdings = Holdings(self._stored.passages if self._stored else None)
+        self._lock: WriterLock | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        extractor: Extractor | None = None,
+        embedder: Embedder | None = None,
+        config: IndexConfig | None = None,
+        run: RunConfig = RunConfig(),  # noqa: B008  (frozen)
+        encoder_spec: str = "",
+    ) -> Self:
+        """The index at the path, made on the first commit when there is none.
+
+        extractor    reads new passages; None will do as long as nothing new is added
+        embedder     default_embedder() when None; EncoderMismatchError when the index was built with another
+        config       the index's own, or the default for a new one, when None; ConfigError when it differs
+        encoder_spec how Searcher.open makes the encoder again (embed.embedder_from_name); "minilm" for the default
+        IndexLockedError while another writer holds the folder.
+        """
+        root = Path(path)
+        if root.exists() and not root.is_dir():
+            raise UsageError(f"'{root}' is a file, not the folder of an index. Name another folder.")
+        lock = WriterLock(root)
+        try:
+            spec = encoder_spec or ("minilm" if embedder is None else "")
+            index = cls(
+                root,
+                extractor=extractor,
+                embedder=embedder or default_embedder(),
+                config=config,
+                run=run,
+                encoder_spec=spec,
+            )
+        except BaseException:
+            lock.release()
+            raise
+        index._lock = lock
+        return index
+
+    def add(self, passages: Iterable[Passage]) -> AddReport:
+        """Takes in passages for the next commit: new ids are added, known ids with new content are updates."""
+        unfit: list[Refusal] = []
+        report = self._holdings.add(self._chunked(passages, unfit))
+        return report._replace(refused=(*report.refused, *unfit))
+
+    def commit(self, *, on_progress: Progress | None = None) -> CommitReport:
+        """Builds and publishes the next generation; does nothing when nothing changed and no extraction is missing."""
+        self._require_open()
+        passages, keys = self._holdings.passages()
+        if not len(passages):
+            raise CorpusError("There is no passage to index. Check the input.")
+        stored = self._stored
+        unread = [row for row, name in enumerate(passages.extractors) if not name]
+        if unread and self._extractor is None and (stored is None or self._holdings.changed):
+            raise ConfigError(f"{len(unread)} passages have no extraction yet. Open the index with an extractor.")
+        if stored is not None and not self._holdings.changed and not (unread and self._extractor):
+            nothing = ExtractionReport(0, len(passages) - len(unread), (), {})
+            return CommitReport(stored.manifest.generation, False, stored.manifest.counts, nothing)
+        report = build(
+            self.root,
+            passages,
+            keys,
+            extractor=self._extractor,
+            embedder=self._embedder,
+            known=self._known_vectors(),
+            config=self.config,
+            run=self._run,
+            encoder=self._encoder,
+            generation=stored.manifest.generation + 1 if stored else 1,
+            stages=Stages(on_progress),
+        )
+        self._stored = self._load()
+        assert self._stored is not None
+        self._holdings = Holdings(self._stored.passages)
+        return report
+
+    def close(self) -> None:
+        """Lets the folder go; what was not committed is forgotten (its extractions and vectors are kept)."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _load(self) -> Snapshot | None:
+        return load_snapshot(self.root, current_manifest(self.root)) if has_index(self.root) else None
+
+    def _settled(self, config: IndexConfig | None) -> IndexConfig:
+        if self._stored is None:
+            return config or IndexConfig()
+        have = self._stored.manifest.config
+        if config is not None and config != have:
+            raise ConfigError(
+                f"The index '{self.root}' was built with {have}, not with {config}. Use the same settings, or index "
+                "into another folder."
+            )
+        return have
+
+    def _settled_encoder(self, spec: str) -> Encoder:
+        here = Encoder(self._embedder.name, self._embedder.width, spec)
+        if self._stored is None:
+            return here
+        have = self._stored.manifest.encoder
+        if (have.name, have.width) != (here.name, here.width):
+            raise EncoderMismatchError(
+                f"The index '{self.root}' was built with the encoder '{have.name}' (width {have.width}), not with "
+                f"'{here.name}' (width {here.width}). Open it with that one, or index into another folder."
+            )
+        return have
+
+    def _known_vectors(self) -> StoredVectors:
+        known = StoredVectors(self.root / "vectors", self._embedder.name, self._embedder.width)
+        stored = self._stored
+        if stored is not None:
+            pairs = zip(stored.passages.titles, stored.passages.texts, strict=True)
+            known.know((identity(title, text) for title, text in pairs), stored.passage_vectors)
+            known.know(stored.tables.phrases, stored.phrase_vectors)
+            known.know(stored.tables.facts.text, stored.fact_vectors)
+        return known
+
+    def _chunked(self, passages: Iterable[Passage], unfit: list[Refusal]) -> Iterator[tuple[str, list[Passage]]]:
+        """Each passage with what is stored for it: itself, or its chunks."""
+        for passage in passages:
+            if not self.config.chunk_tokens:
+                yield passage.id, [passage]
+                continue
+            try:
+                yield passage.id, self._chunks_of(passage)
+            except CorpusError as error:
+                unfit.append(Refusal(f"passage '{passage.id}'", str(error)))
+
+    def _chunks_of(self, passage: Passage) -> list[Passage]:
+        return chunk(
+            passage,
+            window_tokens=self.config.chunk_tokens,
+            overlap_tokens=self.config.chunk_overlap,
+            token_counts=self._embedder.token_counts,
+        )
+
+    def _require_open(self) -> None:
+        if self._lock is None:
+            raise UsageError(f"The index '{self.root}' is closed. Open it again to commit.")

@@ -1,0 +1,110 @@
+"""HippoRAG 2: facts that match the question, a filter, seeds, and Personalised PageRank over the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hippogpu.backends import power_steps
+from hippogpu.config import SearchConfig
+from hippogpu.methods.dense import passage_scores
+from hippogpu.methods.filter import FactFilter, keep_all
+from hippogpu.methods.loaded import Clock, Loaded, Queries, Ranked, min_max
+from hippogpu.methods.seeds import phrase_seeds, reset_vectors
+from hippogpu.types import AnyFloats, Floats, KeptFact, Seed
+
+NO_FACT = "no fact was kept: ranked by dense similarity alone"
+NO_MASS = "the seeds weigh nothing: ranked by dense similarity alone"
+
+
+class Kept(NamedTuple):
+    """A fact that passed the filter: its number and its min-max score."""
+
+    number: int
+    score: float
+
+
+def rank_hippo2(
+    loaded: Loaded,
+    questions: Sequence[str],
+    queries: Queries,
+    *,
+    k: int,
+    config: SearchConfig,
+    clock: Clock,
+    fact_filter: FactFilter = keep_all,
+) -> list[Ranked]:
+    """The k passages that hold most PageRank mass for each question. HippoRAG 2, section 3.
+
+    A question that keeps no fact, or whose seeds weigh nothing, is ranked by its min-max dense scores alone, and its
+    Ranked says so.
+    """
+    with clock("facts"):
+        kept = kept_facts(loaded, questions, queries.to_facts, config=config, fact_filter=fact_filter)
+    with clock("seeds"):
+        dense = passage_scores(loaded, queries)
+        facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
+        seeds = [phrase_seeds(row, facts, counts, top_phrases=config.top_phrases) for row in kept]
+        resets = reset_vectors(seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
+        fallback = [_fallback(row, reset) for row, reset in zip(kept, resets, strict=True)]
+    with clock("solve"):
+        scores = _walked(loaded, resets, dense, fallback, config)
+    with clock("select"):
+        rows = loaded.backend.select(scores, k)
+        best = np.take_along_axis(scores, rows, axis=1)
+    return [
+        Ranked(
+            rows[i],
+            best[i],
+            tuple(_fact(loaded, fact) for fact in kept[i]),
+            tuple(Seed(loaded.snapshot.tables.phrases[phrase], weight) for phrase, weight in seeds[i].items()),
+            None if fallback[i] else "power",
+            fallback[i],
+        )
+        for i in range(len(questions))
+    ]
+
+
+def kept_facts(
+    loaded: Loaded, questions: Sequence[str], vectors: Floats, *, config: SearchConfig, fact_filter: FactFilter
+) -> list[list[Kept]]:
+    """The facts that pass the filter among the top_facts nearest to each question, scored min-max over all facts."""
+    if not len(loaded.snapshot.tables.facts):
+        return [[] for _ in questions]
+    best = loaded.backend.topk(vectors, loaded.facts, config.top_facts)
+    scores = min_max(best.scores, best.low, best.high)
+    kept = []
+    for question, numbers, values in zip(questions, best.ids, scores, strict=True):
+        candidates = [Kept(int(number), float(value)) for number, value in zip(numbers, values, strict=True)]
+        chosen = fact_filter(question, [_fact(loaded, candidate) for candidate in candidates])
+        kept.append([candidates[place] for place in chosen])
+    return kept
+
+
+def _fallback(kept: Sequence[Kept], reset: AnyFloats) -> str | None:
+    if not kept:
+        return NO_FACT
+    return None if reset.any() else NO_MASS
+
+
+def _walked(
+    loaded: Loaded, resets: AnyFloats, dense: AnyFloats, fallback: Sequence[str | None], config: SearchConfig
+) -> AnyFloats:
+    """PageRank mass of every passage, (B, P); the dense scores in the rows that fall back."""
+    walks = np.array([reason is None for reason in fallback], bool)
+    scores = np.array(dense)
+    if walks.any():
+        backend = loaded.backend
+        steps = power_steps(config.damping, config.tolerance)
+        mass = backend.solve(loaded.graph, backend.put(resets[walks]), damping=config.damping, steps=steps)
+        scores[walks] = backend.get(mass)[:, : dense.shape[1]]
+    return scores
+
+
+def _fact(loaded: Loaded, kept: Kept) -> KeptFact:
+    tables = loaded.snapshot.tables
+    subject, object_ = tables.facts.subject[kept.number], tables.facts.object[kept.number]
+    predicate = tables.facts.predicate[kept.number]
+    return KeptFact(tables.phrases[subject], predicate, tables.phrases[object_], kept.score)

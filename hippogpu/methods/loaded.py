@@ -1,0 +1,80 @@
+"""What every method works on, and what it hands back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hippogpu.backends import Backend, Graph
+from hippogpu.store import Snapshot
+from hippogpu.tables import mention_counts
+from hippogpu.types import AnyFloats, Floats, Ints, KeptFact, Seed
+
+
+class Loaded(NamedTuple):
+    """A snapshot with its vectors and graph on a backend. passages (P, w), facts (F, w)."""
+
+    snapshot: Snapshot
+    backend: Backend
+    passages: Any
+    facts: Any
+    graph: Graph
+    mention_counts: Ints
+
+
+class Queries(NamedTuple):
+    """Questions as vectors: to compare with facts and with passages, both (B, w); the same where the encoder has no
+    instructions.
+    """
+
+    to_facts: Floats
+    to_passages: Floats
+
+
+class Ranked(NamedTuple):
+    """One query's passages: rows (k,) descending by score, ties by lower row; and why."""
+
+    rows: Ints
+    scores: AnyFloats
+    facts: tuple[KeptFact, ...] = ()
+    seeds: tuple[Seed, ...] = ()
+    solver: str | None = None
+    fallback: str | None = None
+
+
+class Clock:
+    """Milliseconds by stage."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, stage: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.ms[stage] = self.ms.get(stage, 0.0) + 1000 * (time.perf_counter() - started)
+
+
+def load(snapshot: Snapshot, backend: Backend) -> Loaded:
+    """The snapshot's arrays where the backend computes."""
+    return Loaded(
+        snapshot,
+        backend,
+        backend.put(snapshot.passage_vectors),
+        backend.put(snapshot.fact_vectors),
+        backend.put_graph(snapshot.graph),
+        mention_counts(snapshot.tables),
+    )
+
+
+def min_max(scores: AnyFloats, low: AnyFloats, high: AnyFloats) -> AnyFloats:
+    """(scores − low) ÷ (high − low) for each row, float64 in [0, 1]; ones where all scores of the row are equal."""
+    low, span = np.asarray(low, np.float64)[:, None], np.asarray(high - low, np.float64)[:, None]
+    scaled = np.divide(scores - low, span, out=np.ones(scores.shape), where=span > 0)
+    return np.clip(scaled, 0.0, 1.0)

@@ -1,0 +1,195 @@
+"""Immutable, content-named files: written whole and durably or not at all; memory-mapped when read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from hippogpu.errors import IndexDamagedError
+
+_BLOCK = 1 << 20
+
+
+class Entry(NamedTuple):
+    """A file as its manifest names it: rows is the number of rows of a table, None for an array."""
+
+    file: str
+    bytes: int
+    sha256: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+def write_array(folder: Path, role: str, array: NDArray[Any]) -> Entry:
+    """Stores an array as .npy and says what it is."""
+    array = np.ascontiguousarray(array)
+
+    def write(file: Any) -> None:
+        npy.write_array(file, array, allow_pickle=False)
+
+    name, size, digest = _write_named(folder, role, ".npy", write)
+    return Entry(name, size, digest, array.dtype.str, array.shape)
+
+
+def write_table(folder: Path, role: str, columns: pa.Table) -> Entry:
+    """Stores columns as an Arrow IPC file and says what it is."""
+
+    def write(file: Any) -> None:
+        with pa.ipc.new_file(file, columns.schema) as writer:
+            writer.write_table(columns)
+
+    name, size, digest = _write_named(folder, role, ".arrow", write)
+    return Entry(name, size, digest, "arrow", (columns.num_rows,))
+
+
+def read_array(folder: Path, entry: Entry) -> NDArray[Any]:
+    """The array of an entry, memory-mapped read-only; IndexDamagedError when it is not what the entry says."""
+    path = checked_path(folder, entry)
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if 0 not in entry.shape else None, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise damaged(path, f"it is no array ({error})") from error
+    if array.dtype.str != entry.dtype or array.shape != entry.shape:
+        raise damaged(path, f"it holds {array.dtype.str}{array.shape}, not {entry.dtype}{entry.shape}")
+    return array
+
+
+def read_table(folder: Path, entry: Entry) -> pa.Table:
+    """The columns of an entry, memory-mapped; IndexDamagedError when they are not what the entry says."""
+    path = checked_path(folder, entry)
+    try:
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, f"it is no table ({error})") from error
+    if (table.num_rows,) != entry.shape:
+        raise damaged(path, f"it holds {table.num_rows} rows, not {entry.shape[0]}")
+    return table
+
+
+def checked_path(folder: Path, entry: Entry) -> Path:
+    """The path of an entry, after a look at its presence, kind and size."""
+    path = folder / entry.file
+    if path.is_symlink() or not path.is_file():
+        raise damaged(path, "it is missing" if not path.exists() else "it is no plain file")
+    size = path.stat().st_size
+    if size != entry.bytes:
+        raise damaged(path, f"it has {size} bytes, not {entry.bytes}")
+    return path
+
+
+def damaged(path: Path, what: str) -> IndexDamagedError:
+    return IndexDamagedError(
+        f"The index file '{path}' is damaged: {what}. Restore it from a copy, or remove the index folder's CURRENT "
+        "file and index the corpus again (finished extractions are kept)."
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, as 64 hex digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Puts the bytes at the path: the old content or the new one is there at any moment, durably after the return."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in a folder are on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Hashing:
+    """A binary file that hashes what passes through it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.digest = hashlib.sha256()
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        self.digest.update(view)
+        self._file.write(view)
+        return len(view)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _write_named(folder: Path, role: str, ending: str, write: Callable[[Any], None]) -> tuple[str, int, str]:
+    """Writes a file under <role>-<first 16 hex of its sha256><ending>; name, size and full sha256."""
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / f".{role}.{os.getpid()}.tmp"
+    try:
+        with temporary.open("wb") as file:
+            hashing = _Hashing(file)
+            write(hashing)
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        digest = hashing.digest.hexdigest()
+        name = f"{role}-{digest[:16]}{ending}"
+        temporary.replace(folder / name)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return name, size, digest
+
+
+class TextColumn(Sequence[str]):
+    """The texts of an Arrow column, read from its mapping one at a time."""
+
+    __slots__ = ("_column",)
+
+    def __init__(self, column: pa.ChunkedArray[Any]) -> None:
+        self._column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return self._column[i].to_pylist()
+        return self._column[int(i)].as_py()
+
+    def __iter__(self) -> Any:
+        for start in range(0, len(self), 65536):
+            yield from self._column.slice(start, 65536).to_pylist()

@@ -1,0 +1,102 @@
+"""One JSON manifest a generation: what it holds, by what it was built, and the identity of every file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hippogpu.config import IndexConfig, as_mapping, with_values
+from hippogpu.errors import ConfigError, IndexDamagedError, IndexFormatError
+from hippogpu.store.files import Entry
+
+FORMAT = 1
+_PLAIN_NAME = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
+
+
+class Encoder(NamedTuple):
+    """The encoder an index was built with; spec makes it again from the command line, "" when nothing does."""
+
+    name: str
+    width: int
+    spec: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A generation: counts and entries by role."""
+
+    generation: int
+    created: str
+    program: str
+    config: IndexConfig
+    encoder: Encoder
+    counts: Mapping[str, int]
+    files: Mapping[str, Entry]
+    format: int = FORMAT
+
+
+def to_json(manifest: Manifest) -> bytes:
+    value = asdict(manifest) | {
+        "config": as_mapping(manifest.config),
+        "encoder": manifest.encoder._asdict(),
+        "files": {role: entry._asdict() for role, entry in manifest.files.items()},
+    }
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("ascii")
+
+
+def from_json(data: bytes, path: Path) -> Manifest:
+    """The manifest of a file's bytes; IndexFormatError when it is newer, IndexDamagedError when it is none."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"it is no JSON ({error})") from error
+    if not isinstance(value, dict) or type(value.get("format")) is not int:
+        raise _damaged(path, "it names no format")
+    if value["format"] > FORMAT:
+        raise IndexFormatError(
+            f"The index was written in format {value['format']}; this version of hippogpu reads up to {FORMAT} "
+            f"('{path}'). Upgrade hippogpu, or index the corpus again into another folder."
+        )
+    try:
+        return _manifest(value)
+    except (KeyError, TypeError, ValueError, ConfigError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def _manifest(value: dict[str, Any]) -> Manifest:
+    return Manifest(
+        generation=_count(value["generation"]),
+        created=str(value["created"]),
+        program=str(value["program"]),
+        config=with_values(IndexConfig(), value["config"]),
+        encoder=Encoder(
+            str(value["encoder"]["name"]), _count(value["encoder"]["width"]), str(value["encoder"]["spec"])
+        ),
+        counts={str(name): _count(count) for name, count in value["counts"].items()},
+        files={str(role): _entry(entry) for role, entry in value["files"].items()},
+        format=value["format"],
+    )
+
+
+def _entry(value: dict[str, Any]) -> Entry:
+    if not isinstance(value["file"], str) or not _PLAIN_NAME.fullmatch(value["file"]):
+        raise ValueError(f"'{value['file']}' is no name of an index file")
+    shape = tuple(_count(size) for size in value["shape"])
+    return Entry(value["file"], _count(value["bytes"]), str(value["sha256"]), str(value["dtype"]), shape)
+
+
+def _count(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no count")
+    return value
+
+
+def _damaged(path: Path, what: str) -> IndexDamagedError:
+    return IndexDamagedError(
+        f"The manifest '{path}' is damaged: {what}. Restore it from a copy, or remove the index folder's CURRENT file "
+        "and index the corpus again (finished extractions are kept)."
+    )

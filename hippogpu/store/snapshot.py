@@ -1,0 +1,178 @@
+"""A generation as values: what the writer commits and the reader maps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hippogpu.errors import IndexDamagedError
+from hippogpu.store.files import Entry, TextColumn, read_array, read_table, write_array, write_table
+from hippogpu.store.generations import files_folder
+from hippogpu.store.manifest import Manifest
+from hippogpu.types import Csr, Edges, Facts, Floats, Ints, Passage, Ragged, Tables
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """P distinct passages, and every id that names one, in the order the ids came.
+
+    ids, metas, rows : one an id; the row is the passage it names, meta its JSON text
+    titles, texts    : one a passage
+    extractors       : one a passage; whose log holds its record
+    """
+
+    ids: Sequence[str]
+    metas: Sequence[str]
+    rows: Ints
+    titles: Sequence[str]
+    texts: Sequence[str]
+    extractors: Sequence[str]
+    first: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.titles)
+
+    def passage(self, row: int) -> Passage:
+        """A passage under the first of its ids."""
+        return self.named(int(self.first[row]))
+
+    def named(self, number: int) -> Passage:
+        """The passage under the id of that number."""
+        row = int(self.rows[number])
+        return Passage(self.ids[number], self.titles[row], self.texts[row], json.loads(self.metas[number]))
+
+
+def passages_of(
+    ids: Sequence[str],
+    metas: Sequence[str],
+    rows: Ints,
+    *,
+    titles: Sequence[str],
+    texts: Sequence[str],
+    extractors: Sequence[str],
+) -> Passages:
+    """Passages, with the number of the first id of each worked out."""
+    first = np.full(len(titles), -1, np.int64)
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
+    if len(first) and first.min() < 0:
+        raise IndexDamagedError(f"Passage {int(np.argmin(first))} has no id. Index the corpus again.")
+    return Passages(ids, metas, rows, titles, texts, extractors, first)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) float32 with unit rows."""
+
+    manifest: Manifest
+    passages: Passages
+    tables: Tables
+    passage_vectors: Floats
+    phrase_vectors: Floats
+    fact_vectors: Floats
+    synonyms: Edges
+    graph: Csr
+
+
+def write_passages(root: Path, passages: Passages) -> dict[str, Entry]:
+    folder = files_folder(root)
+    ids = pa.table({"id": _texts(passages.ids), "meta": _texts(passages.metas), "row": pa.array(passages.rows)})
+    texts = pa.table({name: _texts(getattr(passages, f"{name}s")) for name in ("title", "text", "extractor")})
+    return {"ids": write_table(folder, "ids", ids), "passages": write_table(folder, "passages", texts)}
+
+
+def write_tables(root: Path, tables: Tables) -> dict[str, Entry]:
+    folder, facts = files_folder(root), tables.facts
+    columns = {
+        "subject": pa.array(facts.subject),
+        "predicate": _texts(facts.predicate),
+        "object": pa.array(facts.object),
+        "text": _texts(facts.text),
+    }
+    return {
+        "phrases": write_table(folder, "phrases", pa.table({"text": _texts(tables.phrases)})),
+        "facts": write_table(folder, "facts", pa.table(columns)),
+        **_write_arrays(root, {"mentions_indptr": tables.mentions.indptr, "mentions": tables.mentions.values}),
+        **_write_arrays(root, {"statements_indptr": tables.statements.indptr, "statements": tables.statements.values}),
+    }
+
+
+def write_vectors(root: Path, *, passage: Floats, phrase: Floats, fact: Floats) -> dict[str, Entry]:
+    return _write_arrays(root, {"passage_vectors": passage, "phrase_vectors": phrase, "fact_vectors": fact})
+
+
+def write_graph(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
+    edges: dict[str, NDArray[Any]] = {f"synonym_{name}": column for name, column in synonyms._asdict().items()}
+    rows: dict[str, NDArray[Any]] = {
+        "graph_indptr": graph.indptr,
+        "graph_indices": graph.indices,
+        "graph_weights": graph.weights,
+    }
+    return _write_arrays(root, rows | edges)
+
+
+def load_snapshot(root: Path, manifest: Manifest) -> Snapshot:
+    """The generation of a manifest, memory-mapped; IndexDamagedError names the first file that does not fit."""
+    arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
+    ids, texts, facts = tables("ids"), tables("passages"), tables("facts")
+    passages = passages_of(
+        TextColumn(ids["id"]),
+        TextColumn(ids["meta"]),
+        ids["row"].to_numpy(),
+        titles=TextColumn(texts["title"]),
+        texts=TextColumn(texts["text"]),
+        extractors=TextColumn(texts["extractor"]),
+    )
+    fact_table = Facts(
+        facts["subject"].to_numpy(),
+        facts["object"].to_numpy(),
+        TextColumn(facts["predicate"]),
+        TextColumn(facts["text"]),
+    )
+    return Snapshot(
+        manifest,
+        passages,
+        Tables(
+            TextColumn(tables("phrases")["text"]),
+            fact_table,
+            Ragged(arrays("mentions_indptr"), arrays("mentions")),
+            Ragged(arrays("statements_indptr"), arrays("statements")),
+        ),
+        passage_vectors=arrays("passage_vectors"),
+        phrase_vectors=arrays("phrase_vectors"),
+        fact_vectors=arrays("fact_vectors"),
+        synonyms=Edges(arrays("synonym_source"), arrays("synonym_target"), arrays("synonym_weight")),
+        graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
+    )
+
+
+class _Reader:
+    """Files of a manifest by role."""
+
+    def __init__(self, root: Path, manifest: Manifest) -> None:
+        self._folder, self._files = files_folder(root), manifest.files
+
+    def array(self, role: str) -> NDArray[Any]:
+        return read_array(self._folder, self._entry(role))
+
+    def table(self, role: str) -> pa.Table:
+        return read_table(self._folder, self._entry(role))
+
+    def _entry(self, role: str) -> Entry:
+        if role not in self._files:
+            raise IndexDamagedError(f"The manifest names no file for '{role}'. Restore it from a copy.")
+        return self._files[role]
+
+
+def _write_arrays(root: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Entry]:
+    return {role: write_array(files_folder(root), role, array) for role, array in arrays.items()}
+
+
+def _texts(values: Sequence[str]) -> pa.Array[Any]:
+    return pa.array(values, pa.large_string())
