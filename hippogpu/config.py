@@ -98,9 +98,9 @@ class RunConfig:
 
 @dataclass(frozen=True, slots=True)
 class Configs:
-    """The three configurations of one run."""
+    """The three configurations of one run; index is None when neither a profile nor an [index] table was given."""
 
-    index: IndexConfig
+    index: IndexConfig | None
     search: SearchConfig
     run: RunConfig
 
@@ -122,15 +122,16 @@ def as_mapping(config: IndexConfig | SearchConfig | RunConfig) -> dict[str, Any]
     return asdict(config)
 
 
-def read_configs(path: Path | None, profile: ProfileName = "default") -> Configs:
+def read_configs(path: Path | None, profile: ProfileName | None = None) -> Configs:
     """The configurations of a TOML file with the tables [index], [search] and [run]; without a file, the defaults."""
     tables = _read_toml(path) if path else {}
-    starts: dict[str, Any] = {"index": PROFILES[profile], "search": SearchConfig(), "run": RunConfig()}
+    starts: dict[str, Any] = {"index": PROFILES[profile or "default"], "search": SearchConfig(), "run": RunConfig()}
     for name, table in tables.items():
         if name not in starts or not isinstance(table, dict):
             raise ConfigError(f"{path} has '{name}' at its top level. Use the tables [index], [search] and [run].")
         starts[name] = with_values(starts[name], table)
-    return Configs(starts["index"], starts["search"], starts["run"])
+    given = profile is not None or "index" in tables
+    return Configs(starts["index"] if given else None, starts["search"], starts["run"])
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
