@@ -1,0 +1,176 @@
+"""The verbs that answer: search, eval, demo."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hippogpu.cli import options
+from hippogpu.cli.output import note, note_list, people, print_json, progress, table
+from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
+from hippogpu.corpus import read_queries
+from hippogpu.errors import UsageError
+from hippogpu.searcher import Searcher
+from hippogpu.types import Ranking
+
+
+def search(
+    folder: options.Folder,
+    question: Annotated[str | None, typer.Argument(metavar="QUESTION", help="What to look for.")] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="FILE", help="JSON lines of questions instead of one.")
+    ] = None,
+    k: options.Hits = 5,
+    method: options.Method = None,
+    solver: options.Solver = None,
+    why: Annotated[bool, typer.Option("--why", help="Show the facts kept and the seeds.")] = False,
+    config: options.ConfigFile = None,
+    backend: options.Backend = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Rank passages for a question, or for each question of a file.
+
+    \b
+    hippogpu search wiki.hippo "Which county borders the one where Johnnycake lies?" --why
+    hippogpu search wiki.hippo --queries questions.jsonl -k 20 --json > run.jsonl
+    """
+    if (question is None) == (queries is None):
+        raise UsageError("Give either a QUESTION or --queries FILE.")
+    settings, run = _settings(config, method, solver, backend)
+    asked, refused = _asked(question, queries)
+    searcher = Searcher.open(folder, run=run)
+    for id_, ranking in _rankings(searcher, asked, k, settings):
+        if json:
+            print_json(ranking_value(ranking, id_))
+        else:
+            show_ranking(ranking, why=why)
+    note_list("Refused", refused, quiet=quiet)
+    if refused:
+        raise typer.Exit(1)
+
+
+def evaluate(
+    folder: options.Folder,
+    queries: Annotated[Path, typer.Option("--queries", metavar="FILE", help="Questions, or a BEIR folder.")],
+    qrels: Annotated[
+        Path | None, typer.Option("--qrels", metavar="FILE", help="Gold passages (default: the questions' own).")
+    ] = None,
+    method: options.Methods = None,
+    k: options.Hits = 20,
+    config: options.ConfigFile = None,
+    backend: options.Backend = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Measure recall against known supporting passages.
+
+    \b
+    hippogpu eval wiki.hippo --queries queries.jsonl --method hippo2 --method dense
+    """
+    from hippogpu.cli.measuring import measure
+
+    refused, values = [], []
+    for name in method or ["hippo2", "dense"]:
+        settings, run = _settings(config, name, None, backend)
+        value, refused = measure(Searcher.open(folder, run=run), queries, qrels, settings, k=k, quiet=quiet)
+        values.append(value)
+        if json:
+            print_json(value)
+    if not json:
+        shown = [key for key in values[0] if key not in ("method", "queries")]
+        rows = [[str(value["method"]), *(f"{100 * value[key]:.2f}" for key in shown)] for value in values]
+        people().print(table(f"{values[0]['queries']} questions, percent", ["method", *shown], rows))
+    note_list("Refused", refused, quiet=quiet)
+    if refused:
+        raise typer.Exit(1)
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Where the demo's index goes.")] = Path("demo.hippo"),
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Index a shipped corpus of real passages and answer three questions that need two passages each.
+
+    \b
+    hippogpu demo
+    """
+    from hippogpu.demo import run_demo
+
+    with progress(quiet=quiet) as show:
+        report = run_demo(folder, on_progress=show)
+    for answer in report.answers:
+        if json:
+            ranks = {hit.passage.id: rank for hit, rank in zip(answer.ranking.hits, answer.dense_ranks, strict=True)}
+            print_json({**ranking_value(answer.ranking, None), "gold": list(answer.gold), "dense_rank": ranks})
+            continue
+        show_ranking(answer.ranking, why=True, gold=answer.gold, dense_ranks=answer.dense_ranks)
+    note(f"The index is in '{folder}'. Ask your own: hippogpu search {folder} \"...\" --why", quiet=quiet)
+
+
+def ranking_value(ranking: Ranking, query_id: str | None) -> dict[str, Any]:
+    """A ranking as the JSON object of `search --json`."""
+    return {
+        "query_id": query_id,
+        "query": ranking.query,
+        "method": ranking.method,
+        "solver": ranking.solver,
+        "fallback": ranking.fallback,
+        "certified": ranking.certified,
+        "passages": [{"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits],
+        "facts": [[fact.subject, fact.predicate, fact.object] for fact in ranking.facts],
+        "seeds": [seed._asdict() for seed in ranking.seeds],
+        "ms": {stage: round(spent, 3) for stage, spent in ranking.ms.items()},
+    }
+
+
+def show_ranking(ranking: Ranking, *, why: bool, gold: tuple[str, ...] = (), dense_ranks: tuple[int, ...] = ()) -> None:
+    """A ranking as tables."""
+    out = people()
+    columns = ["rank", "score", "id", "title"] + (["dense rank"] if dense_ranks else []) + (["gold"] if gold else [])
+    rows = []
+    for place, hit in enumerate(ranking.hits):
+        row = [str(place + 1), f"{hit.score:.6f}", hit.passage.id, hit.passage.title]
+        row += [str(dense_ranks[place])] if dense_ranks else []
+        row += ["yes" if hit.passage.id in gold else ""] if gold else []
+        rows.append(row)
+    out.print(table(ranking.query, columns, rows))
+    if ranking.fallback:
+        out.print(f"Note: {ranking.fallback}.")
+    if why and ranking.facts:
+        facts = [[f"{fact.score:.3f}", fact.subject, fact.predicate, fact.object] for fact in ranking.facts]
+        out.print(table("facts kept", ["score", "subject", "predicate", "object"], facts))
+        out.print(table("phrase seeds", ["weight", "phrase"], [[f"{s.weight:.3f}", s.phrase] for s in ranking.seeds]))
+    out.print(f"{ranking.method}: " + ", ".join(f"{stage} {spent:.1f} ms" for stage, spent in ranking.ms.items()))
+    out.print()
+
+
+def _settings(
+    config: Path | None, method: str | None, solver: str | None, backend: str | None
+) -> tuple[SearchConfig, RunConfig]:
+    configs = read_configs(config)
+    given = {"method": method, "solver": solver}
+    settings = with_values(configs.search, {name: value for name, value in given.items() if value})
+    return settings, with_values(configs.run, {"backend": backend} if backend else {})
+
+
+def _asked(question: str | None, queries: Path | None) -> tuple[list[tuple[str | None, str]], list[str]]:
+    if queries is None:
+        return [(None, question or "")], []
+    read = read_queries(queries)
+    refused = [f"{item.where}: {item.reason}" for item in read.refusals]
+    return [(query.id, query.text) for query in read.queries], refused
+
+
+def _rankings(
+    searcher: Searcher, asked: list[tuple[str | None, str]], k: int, settings: SearchConfig
+) -> Iterator[tuple[str | None, Ranking]]:
+    """Each question's id with its ranking, as the batches finish."""
+    ids = iter(asked)
+    for batch in searcher.rank_batches([text for _, text in asked], k=k, config=settings):
+        for ranking in batch:
+            yield next(ids)[0], ranking

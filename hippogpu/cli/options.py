@@ -1,0 +1,44 @@
+"""The options that several verbs share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hippogpu.config import BackendName, MethodName, ProfileName, SolverName
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the index.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, all else on stderr.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="TOML with the tables [index], [search] and [run]."),
+]
+Backend = Annotated[BackendName | None, typer.Option("--backend", help="Where the arithmetic runs (default auto).")]
+Profile = Annotated[
+    ProfileName | None,
+    typer.Option("--profile", help="Rules of a new index: 'default', or 'oracle' for those of the papers' library."),
+]
+Encoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="NAME",
+        help="minilm, st:NAME, http:URL#MODEL, hashing (default: the index's own, or minilm for a new one).",
+    ),
+]
+OpenIe = Annotated[
+    Path | None,
+    typer.Option(
+        "--openie", metavar="FILE", help="Stored extractions to replay: JSON lines, or openie_results_*.json."
+    ),
+]
+Solver = Annotated[SolverName | None, typer.Option("--solver", help="How PageRank is solved (default auto).")]
+Method = Annotated[MethodName | None, typer.Option("--method", help="How passages are ranked (default hippo2).")]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="How passages are ranked; may be given several times (default hippo2 and dense)."),
+]
+Hits = Annotated[int, typer.Option("-k", min=1, help="How many passages a question gets.")]

@@ -1,0 +1,88 @@
+"""What people and programs see: tables and JSON on stdout, progress, notes and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TimeRemainingColumn as EtaColumn
+from rich.table import Table
+
+from hippogpu.index import Progress as OnProgress
+
+LISTED = 10
+
+
+def people() -> Console:
+    """Standard output, for tables."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One object on a line of stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def complain(message: str) -> None:
+    """An error on stderr."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}")
+
+
+def note(message: str, *, quiet: bool = False) -> None:
+    """Something worth knowing, on stderr."""
+    if not quiet:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(escape(message))
+
+
+def note_list(heading: str, lines: Sequence[str], *, quiet: bool) -> None:
+    """The first lines of a list of problems, and how many more there are."""
+    if lines:
+        note(f"{heading}:", quiet=quiet)
+        for line in lines[:LISTED]:
+            note(f"  {line}", quiet=quiet)
+        if len(lines) > LISTED:
+            note(f"  and {len(lines) - LISTED} more (--json lists all)", quiet=quiet)
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[OnProgress]:
+    """Bars with counts and the time left, one a stage, on stderr."""
+    columns = (
+        TextColumn("{task.description:<9}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        EtaColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(stage: str, done: int, whole: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=whole)
+            bars.update(tasks[stage], completed=done, total=whole)
+
+        yield show
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose number columns stand right."""
+    made = Table(title=title, title_justify="left")
+    for number, column in enumerate(columns):
+        right = bool(rows) and all(_is_number(row[number]) for row in rows)
+        made.add_column(column, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*(escape(cell) for cell in row))
+    return made
+
+
+def _is_number(cell: str) -> bool:
+    return cell.replace(",", "").replace(".", "").replace("-", "").isdigit() or cell == "-"
