@@ -15,12 +15,13 @@ def phrase_seeds(
     """Weights of the heaviest phrases of the kept facts, by phrase number, heaviest first.
 
     kept : (fact number, min-max score) of each kept fact
-    Each fact gives each of its two phrases score ÷ (passages that mention the phrase); a phrase weighs the mean over
-    the kept facts that hold it. The top_phrases heaviest stay, ties by lower number. HippoRAG 2, section 3.5.
+    Each fact gives each of its two phrases score ÷ (passages that mention the phrase); a phrase weighs the mean of what
+    it is given, so a fact whose subject is its object counts twice (as in the papers' library). The top_phrases
+    heaviest stay, ties by lower number. HippoRAG 2, section 3.5.
     """
     given: dict[int, list[float]] = {}
     for fact, score in kept:
-        for phrase in {int(facts.subject[fact]), int(facts.object[fact])}:
+        for phrase in (int(facts.subject[fact]), int(facts.object[fact])):
             given.setdefault(phrase, []).append(score / int(mention_counts[phrase]))
     weights = {phrase: sum(shares) / len(shares) for phrase, shares in given.items()}
     heaviest = sorted(weights, key=lambda phrase: (-weights[phrase], phrase))[:top_phrases]
