@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
@@ -61,6 +62,16 @@ class Searcher:
     def passage(self, row: int) -> Passage:
         """The passage of a row, under the first of its ids."""
         return self._snapshot.passages.passage(row)
+
+    def aliases(self) -> dict[str, list[str]]:
+        """Every id of each passage, by its first; a chunk's parent is among the ids of the chunk."""
+        passages = self._snapshot.passages
+        first = [passages.ids[int(number)] for number in passages.first]
+        names: dict[str, list[str]] = {id_: [] for id_ in first}
+        for id_, row, meta in zip(passages.ids, passages.rows, passages.metas, strict=True):
+            parent = json.loads(meta).get("chunk_of") if "chunk_of" in meta else None
+            names[first[row]] += [id_] if parent is None else [id_, str(parent)]
+        return names
 
     def rank(
         self,

@@ -73,7 +73,8 @@ def evaluate(
     """
     from hippogpu.cli.measuring import measure
 
-    refused, values = [], []
+    refused: list[str] = []
+    values: list[dict[str, Any]] = []
     for name in method or ["hippo2", "dense"]:
         settings, run = _settings(config, name, None, backend)
         value, refused = measure(Searcher.open(folder, run=run), queries, qrels, settings, k=k, quiet=quiet)
@@ -83,10 +84,14 @@ def evaluate(
     if not json:
         shown = [key for key in values[0] if key not in ("method", "queries")]
         rows = [[str(value["method"]), *(f"{100 * value[key]:.2f}" for key in shown)] for value in values]
-        people().print(table(f"{values[0]['queries']} questions, percent", ["method", *shown], rows))
+        people().print(table(f"{values[0]['queries']} questions, percent", ["method", *map(_short, shown)], rows))
     note_list("Refused", refused, quiet=quiet)
     if refused:
         raise typer.Exit(1)
+
+
+def _short(measure: str) -> str:
+    return measure.replace("all_recall@", "all@").replace("recall@", "R@")
 
 
 def demo(

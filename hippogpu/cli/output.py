@@ -78,7 +78,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     made = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         right = bool(rows) and all(_is_number(row[number]) for row in rows)
-        made.add_column(column, justify="right" if right else "left", overflow="fold")
+        made.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
     for row in rows:
         made.add_row(*(escape(cell) for cell in row))
     return made
