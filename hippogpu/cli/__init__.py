@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from importlib import metadata
 from typing import ParamSpec
 
 import typer
@@ -53,9 +54,7 @@ def _version(
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     if version:
-        from hippogpu import __version__
-
-        typer.echo(__version__)
+        typer.echo(metadata.version("hippogpu"))
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

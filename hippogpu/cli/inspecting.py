@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hippogpu import __version__
 from hippogpu.cli import options
 from hippogpu.cli.output import note, people, print_json, table
 from hippogpu.config import as_mapping
@@ -100,7 +99,7 @@ def doctor(json: options.Json = False) -> None:
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     extras = {extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()}
     value: dict[str, Any] = {
-        "hippogpu": __version__,
+        "hippogpu": importlib.metadata.version("hippogpu"),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "backend": "cpu",

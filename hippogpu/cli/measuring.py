@@ -9,6 +9,7 @@ from typing import Any
 from hippogpu.cli.output import note, note_list
 from hippogpu.config import SearchConfig
 from hippogpu.corpus import Query, read_qrels, read_queries
+from hippogpu.errors import CorpusError
 from hippogpu.evaluate import Gold, evaluate, ranked_ids
 from hippogpu.searcher import Searcher
 
@@ -20,6 +21,9 @@ def measure(
     read = read_queries(queries)
     gold, refused = _gold(read.queries, qrels)
     refused = [f"{item.where}: {item.reason}" for item in read.refusals] + refused
+    if not read.queries:
+        first = f" ({len(refused)} lines refused, the first: {refused[0]})" if refused else ""
+        raise CorpusError(f"'{queries}' holds no question{first}. Give JSON lines with '_id' and 'question'.")
     rankings = searcher.rank([query.text for query in read.queries], k=k, config=settings)
     aliases = searcher.aliases()
     ranked = {

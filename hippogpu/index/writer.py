@@ -108,7 +108,10 @@ class Index:
         stored = self._stored
         unread = [row for row, name in enumerate(passages.extractors) if not name]
         if unread and self._extractor is None and (stored is None or self._holdings.changed):
-            raise ConfigError(f"{len(unread)} passages have no extraction yet. Open the index with an extractor.")
+            raise ConfigError(
+                f"{len(unread)} passages have no extraction yet. Open the index with "
+                "an extractor (on the command line: --openie FILE)."
+            )
         if stored is not None and not self._holdings.changed and not (unread and self._extractor):
             nothing = ExtractionReport(0, len(passages) - len(unread), (), {})
             return CommitReport(stored.manifest.generation, False, stored.manifest.counts, nothing)

@@ -38,7 +38,7 @@ def current_manifest(root: Path) -> Manifest:
     """The manifest that CURRENT names; IndexMissingError where there is no index."""
     try:
         text = (root / CURRENT).read_text(encoding="ascii", errors="replace").strip()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise _missing(root) from error
     if not re.fullmatch(r"[0-9]{10}", text):
         raise IndexDamagedError(
