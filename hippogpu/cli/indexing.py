@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hippogpu.cli import options
-from hippogpu.cli.output import note_list, people, print_json, progress, table
+from hippogpu.cli.output import count_rows, note_list, people, print_json, progress, table
 from hippogpu.config import Configs, IndexConfig, read_configs, with_values
 from hippogpu.corpus import read_corpus
 from hippogpu.embed import Embedder, embedder_from_name
@@ -112,8 +112,7 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
     out.print(
         table("Passages", [*names, "refused"], [[*(f"{value[n]:,}" for n in names), f"{len(value['refused']):,}"]])
     )
-    counts = value["counts"]
-    out.print(table(f"Index, generation {value['generation']}", list(counts), [[f"{n:,}" for n in counts.values()]]))
+    out.print(table(f"Index, generation {value['generation']}", ["what", "count"], count_rows(value["counts"])))
     if value["triples_dropped"]:
         rows = [[reason, f"{count:,}"] for reason, count in sorted(value["triples_dropped"].items())]
         out.print(table("Triples left out", ["reason", "count"], rows))

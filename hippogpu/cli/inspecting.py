@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from hippogpu.cli import options
-from hippogpu.cli.output import note, people, print_json, table
+from hippogpu.cli.output import count_rows, note, people, print_json, table
 from hippogpu.config import as_mapping
 from hippogpu.errors import EncoderError
 from hippogpu.openie import verify_log
@@ -61,7 +61,7 @@ def info(folder: options.Folder, json: options.Json = False) -> None:
         ["size", f"{size / 2**20:,.1f} MiB in {len(manifest.files)} files, format {manifest.format}"],
     ]
     out.print(table(str(folder), ["what", "value"], general))
-    out.print(table("Counts", ["what", "count"], [[name, f"{count:,}"] for name, count in manifest.counts.items()]))
+    out.print(table("Counts", ["what", "count"], count_rows(manifest.counts)))
     out.print(table("Settings", ["setting", "value"], [[n, str(v)] for n, v in as_mapping(manifest.config).items()]))
 
 

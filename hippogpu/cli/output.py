@@ -84,5 +84,10 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     return made
 
 
+def count_rows(counts: Mapping[str, int]) -> list[list[str]]:
+    """Rows of a table of counts."""
+    return [[name.replace("_", " "), f"{count:,}"] for name, count in counts.items()]
+
+
 def _is_number(cell: str) -> bool:
     return cell.replace(",", "").replace(".", "").replace("-", "").isdigit() or cell == "-"

@@ -45,7 +45,7 @@ def to_json(manifest: Manifest) -> bytes:
         "encoder": manifest.encoder._asdict(),
         "files": {role: entry._asdict() for role, entry in manifest.files.items()},
     }
-    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode("ascii")
+    return (json.dumps(value, indent=1) + "\n").encode("ascii")
 
 
 def from_json(data: bytes, path: Path) -> Manifest:
