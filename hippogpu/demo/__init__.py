@@ -11,9 +11,9 @@ from hippogpu.corpus import Query, read_corpus, read_queries
 from hippogpu.index import CommitReport, Index, Progress
 from hippogpu.openie import ReplayExtractor
 from hippogpu.searcher import Searcher
-from hippogpu.types import Ranking
+from hippogpu.types import Passage, Ranking
 
-SHOWN = ("2hop__215852_404718", "2hop__116292_423632", "2hop__32362_37771")
+SHOWN = ("2hop__145018_36340", "2hop__116292_423632", "2hop__32362_37771")
 
 
 class Answer(NamedTuple):
@@ -36,8 +36,13 @@ class DemoReport(NamedTuple):
 
 
 def demo_folder() -> Path:
-    """The folder with corpus.jsonl.gz, openie.jsonl.gz, queries.jsonl.gz and their attribution."""
+    """The folder with corpus.jsonl.gz, openie.jsonl.gz, queries.jsonl.gz, qrels.tsv and their attribution."""
     return Path(str(files("hippogpu.demo"))) / "data"
+
+
+def demo_passages() -> tuple[Passage, ...]:
+    """The 250 passages, in the source's order."""
+    return tuple(read_corpus([demo_folder() / "corpus.jsonl.gz"]).passages)
 
 
 def demo_questions() -> tuple[Query, ...]:
@@ -54,9 +59,8 @@ def run_demo(
     run: RunConfig = RunConfig(),  # noqa: B008  (frozen)
 ) -> DemoReport:
     """Makes the demo's index at the path, or uses the one there, and answers its questions by hippo2."""
-    folder = demo_folder()
-    with Index.open(path, extractor=ReplayExtractor(folder / "openie.jsonl.gz"), run=run) as index:
-        index.add(read_corpus([folder / "corpus.jsonl.gz"]).passages)
+    with Index.open(path, extractor=ReplayExtractor(demo_folder() / "openie.jsonl.gz"), run=run) as index:
+        index.add(demo_passages())
         commit = index.commit(on_progress=on_progress)
     searcher = Searcher.open(path, run=run)
     questions = demo_questions()
