@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from hippogpu.errors import MissingExtraError, UsageError
+from hippogpu.errors import UsageError, require_extra
 from hippogpu.types import Passage
 
 CUTOFFS = (1, 2, 5, 10, 20)
@@ -45,8 +45,10 @@ def evaluate(
     gold  : relevance by question and passage; 0 is not relevant
     depth : how many passages each ranking was asked for; measures that look further are left out
     known : every id that could have been found, to tell which gold passages are absent
-    recall, mrr and ndcg@10 are those of ir_measures (extra eval). UsageError when no question has gold.
+    recall, mrr and ndcg@10 are those of ir_measures (extra eval). UsageError when no question has gold, or a ranking
+    repeats a passage.
     """
+    _require_distinct(ranked)
     relevant = {query: {id_: level for id_, level in row.items() if level > 0} for query, row in gold.items()}
     judged = [query for query in ranked if relevant.get(query)]
     if not judged:
@@ -59,9 +61,8 @@ def evaluate(
     values = {name: sum(by_query[query][name] for query in judged) / len(judged) for name in names}
     wanted = {id_ for query in judged for id_ in relevant[query]}
     absent = sorted(wanted - set(known)) if known is not None else []
-    return Evaluation(
-        len(judged), values, by_query, tuple(query for query in ranked if query not in judged), tuple(absent)
-    )
+    without_gold = tuple(query for query in ranked if query not in by_query)
+    return Evaluation(len(judged), values, by_query, without_gold, tuple(absent))
 
 
 def _names(depth: int) -> list[str]:
@@ -79,16 +80,37 @@ def ranked_ids(passages: Iterable[Passage], aliases: Mapping[str, Sequence[str]]
     wanted = set(wanted)
     ids: dict[str, None] = {}
     for passage in passages:
-        names = [str(passage.meta["chunk_of"])] if "chunk_of" in passage.meta else aliases.get(passage.id, [passage.id])
+        parent = [str(passage.meta["chunk_of"])] if "chunk_of" in passage.meta else []
+        names = [*parent, *aliases.get(passage.id, [passage.id])]
         ids.setdefault(next((name for name in names if name in wanted), names[0]))
     return list(ids)
+
+
+def write_trec(path: Path, ranked: Mapping[str, Sequence[str]], *, tag: str) -> None:
+    """Rankings as a TREC run file: query, Q0, passage, rank, score, tag.
+
+    The scores only count down, so that a tool that sorts by them keeps this order. UsageError for an id or tag that
+    is empty or holds white space, which the format cannot tell.
+    """
+    rows = [(query, id_, place, len(ids)) for query, ids in ranked.items() for place, id_ in enumerate(ids)]
+    for name in {tag, *ranked, *(row[1] for row in rows)}:
+        if len(name.split()) != 1 or name != name.strip():
+            raise UsageError(f"A TREC run cannot hold the name {name!r}. Use ids and a tag without white space.")
+    lines = (f"{query} Q0 {id_} {place + 1} {count - place} {tag}\n" for query, id_, place, count in rows)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _require_distinct(ranked: Mapping[str, Sequence[str]]) -> None:
+    for query, ids in ranked.items():
+        if len(set(ids)) < len(ids):
+            raise UsageError(f"The ranking of question '{query}' repeats a passage. Keep the first place of each.")
 
 
 def _measured(
     ranked: Mapping[str, Sequence[str]], relevant: Gold, judged: Sequence[str]
 ) -> dict[str, dict[str, float]]:
     """The measures that ir_measures knows, by question."""
-    measures = _ir_measures()
+    measures: Any = require_extra("ir_measures", package="ir-measures", extra="eval", purpose="Measuring rankings")
     names = {measures.R @ k: f"recall@{k}" for k in CUTOFFS} | {measures.RR: "mrr", measures.nDCG @ 10: "ndcg@10"}
     # Scores only say the order: our ranking has its own tie rule, which equal scores would lose.
     run = {query: {id_: float(-place) for place, id_ in enumerate(ranked[query])} for query in judged}
@@ -97,10 +119,3 @@ def _measured(
     for found in measures.iter_calc(list(names), qrels, run):
         by_query[found.query_id][names[found.measure]] = float(found.value)
     return by_query
-
-
-def _ir_measures() -> Any:
-    try:
-        return importlib.import_module("ir_measures")
-    except ImportError as error:
-        raise MissingExtraError("ir-measures", "eval", "Measuring rankings") from error
