@@ -1,0 +1,1 @@
+"""Measurements and comparisons that are run from a checkout: python -m bench VERB."""

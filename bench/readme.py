@@ -1,0 +1,75 @@
+"""The result table of README, generated from the JSON of the benches: python -m bench readme."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.oracle.rawtext import ORACLE_RECALL
+
+ROOT = Path(__file__).resolve().parent.parent
+_BLOCK = re.compile(r"(<!-- oracle table -->\n).*(<!-- /oracle table -->)", re.DOTALL)
+
+
+def readme() -> None:
+    """Write the table of bench/results/oracle.json into README.md."""
+    path = ROOT / "README.md"
+    path.write_text(with_table(path.read_text(encoding="utf-8"), stored_result()), encoding="utf-8")
+
+
+def stored_result() -> Any:
+    """The committed result of python -m bench oracle."""
+    return json.loads((ROOT / "bench" / "results" / "oracle.json").read_text(encoding="utf-8"))
+
+
+def with_table(text: str, result: Mapping[str, Any]) -> str:
+    """The page with what stands between its two marks replaced by the table of the result."""
+    table = "\n".join([*_exactness(result), "", *_recall(result), "", *_times(result), ""])
+    return _BLOCK.sub(lambda found: found[1] + table + found[2], text)
+
+
+def _exactness(result: Mapping[str, Any]) -> list[str]:
+    graph, ppr, raw = result["graph"], result["ppr"], result["rankings"]["oracle"]
+    rows = [
+        ("edges that differ, of " + f"{graph['edges']:,}", graph["missing"] + graph["surplus"]),
+        ("largest difference of an edge weight", f"{graph['weight_difference']:.1e}"),
+        ("largest difference of a PageRank mass, float64", f"{ppr['reference']['difference']:.1e}"),
+        ("largest difference of a PageRank mass, float32", f"{ppr['cpu']['difference']:.1e}"),
+        ("top-20 lists equal, same vectors and seeds", f"{ppr['cpu']['exact']} of 60"),
+        ("top-20 sets equal from raw text, hippo2 / dense", f"{_sets(raw, 'hippo2')} / {_sets(raw, 'dense')} of 60"),
+    ]
+    return ["| against the authors' library | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
+
+
+def _sets(methods: Mapping[str, Any], method: str) -> int:
+    return int(methods[method]["top20_sets_equal"])
+
+
+def _recall(result: Mapping[str, Any]) -> list[str]:
+    rows = [(f"{name}, the authors' library", list(found)) for name, found in ORACLE_RECALL.items()]
+    for profile, methods in result["rankings"].items():
+        rows += [(f"{name}, profile {profile}", list(found["recall"].values())) for name, found in methods.items()]
+    lines = [f"| {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |" for name, values in rows]
+    return ["| recall, percent | R@1 | R@2 | R@5 | R@10 | R@20 |", "|---|---|---|---|---|---|", *lines]
+
+
+def _times(result: Mapping[str, Any]) -> list[str]:
+    seconds, batch = result["index"]["oracle"]["seconds"], result["ms_a_question"]["oracle"]["hippo2"]["batch"]
+    single = result["ms_a_question"]["oracle"]["hippo2"]["single"]
+    machine = f"{result['machine']['cpu']}, {result['machine']['cores']} cores, {result['machine']['date']}"
+    stages = ("encode", "facts", "seeds", "solve", "select")
+    index_line = ", ".join(f"{name} {seconds[name]:.1f} s" for name in ("encode", "synonyms", "tables", "graph"))
+    again = result["reindex"]["oracle"]["seconds"]["median"]
+    return [
+        f"On {machine} (other work was going on beside): indexing took {seconds['whole']:.0f} s ({index_line}), indexing",
+        f"again {again:.1f} s. A question took, in medians, " + _stages(batch, stages) + " of a batch of 60, and",
+        _stages(single, stages) + " asked alone.",
+    ]
+
+
+def _stages(times: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    parts = ", ".join(f"{name} {times[name]['median']:.1f}" for name in names)
+    return f"{times['whole']['median']:.1f} ms ({parts})"
