@@ -101,6 +101,11 @@ def test_json_has_the_documented_keys(evaluation: Evaluation) -> None:
     ]
 
 
+def test_measures_that_look_further_than_the_ranking_are_left_out() -> None:
+    names = evaluate(RANKED, GOLD, depth=5).values
+    assert list(names) == ["recall@1", "recall@2", "recall@5", "all_recall@2", "all_recall@5", "mrr"]
+
+
 def test_chunks_count_once_for_their_parent_at_the_best_place() -> None:
     hits = [chunk_of("a", 3), Passage("b", "t", "x"), chunk_of("a", 0), chunk_of("c", 0)]
     assert ranked_ids(hits, {}, ()) == ["a", "b", "c"]
