@@ -12,6 +12,7 @@ import pytest
 import typer
 
 import hippogpu
+from bench.readme import stored_result, with_table
 from hippogpu import config
 from hippogpu.cli import app
 from hippogpu.demo import demo_folder
@@ -97,3 +98,11 @@ def test_the_demo_command_and_the_test_command_stand_in_readme_once_each() -> No
         line for line in README.splitlines() if line.startswith("python3 -m venv .venv && .venv/bin/pip install")
     ]
     assert [line.rsplit(" && ", 1)[1] for line in commands] == [".venv/bin/hippogpu demo", ".venv/bin/pytest"]
+
+
+def test_the_figures_of_readme_are_those_of_the_stored_result() -> None:
+    assert with_table(README, stored_result()) == README
+
+
+def test_the_stored_result_passed_every_check() -> None:
+    assert [check["name"] for check in stored_result()["checks"] if not check["passed"]] == []
