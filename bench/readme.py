@@ -64,8 +64,10 @@ def _times(result: Mapping[str, Any]) -> list[str]:
     index_line = ", ".join(f"{name} {seconds[name]:.1f} s" for name in ("encode", "synonyms", "tables", "graph"))
     again = result["reindex"]["oracle"]["seconds"]["median"]
     return [
-        f"On {machine} (other work was going on beside): indexing took {seconds['whole']:.0f} s ({index_line}), indexing",
-        f"again {again:.1f} s. A question took, in medians, " + _stages(batch, stages) + " of a batch of 60, and",
+        f"On {machine} (other work was going on beside): indexing took {seconds['whole']:.0f} s",
+        f"({index_line}), indexing again {again:.1f} s. A question took, in medians, "
+        + _stages(batch, stages)
+        + " of a batch of 60, and",
         _stages(single, stages) + " asked alone.",
     ]
 

@@ -103,7 +103,7 @@ def test_a_passage_without_stored_extraction_is_listed_and_kept(corpus: Path) ->
         (["search", "x.hippo", "who?", "--method", "magic"], 2, "magic"),
         (["search", "x.hippo", "who?", "--config", "bad.toml"], 2, "dampnig"),
         (["eval", "x.hippo", "--queries", "corpus.jsonl"], 2, "gold passage"),
-        (["info", "corpus.jsonl"], 1, "no index"),
+        (["info", "corpus.jsonl"], 1, "is a file"),
         (["verify", "nowhere.hippo"], 1, "nowhere.hippo"),
         (["conjure"], 2, "conjure"),
     ],
