@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from hippogpu.errors import IndexDamagedError
 
 _BLOCK = 1 << 20
+_NPY_START = 10  # the magic string, two bytes of version, two of the header's length
 
 
 class Entry(NamedTuple):
@@ -51,27 +53,45 @@ def write_table(folder: Path, role: str, columns: pa.Table) -> Entry:
 
 
 def read_array(folder: Path, entry: Entry) -> NDArray[Any]:
-    """The array of an entry, memory-mapped read-only; IndexDamagedError when it is not what the entry says."""
+    """The array of an entry, memory-mapped read-only; IndexDamagedError when it is not what the entry says.
+
+    The header is compared with the one expected, not evaluated. entry.dtype must be a type that the caller chose.
+    """
     path = checked_path(folder, entry)
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if 0 not in entry.shape else None, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise damaged(path, f"it is no array ({error})") from error
-    if array.dtype.str != entry.dtype or array.shape != entry.shape:
-        raise damaged(path, f"it holds {array.dtype.str}{array.shape}, not {entry.dtype}{entry.shape}")
-    return array
+    dtype = np.dtype(entry.dtype)
+    offset = _data_offset(path, entry)
+    if offset + math.prod(entry.shape) * dtype.itemsize != entry.bytes:
+        raise damaged(path, f"{entry.bytes} bytes are not those of {entry.dtype}{entry.shape}")
+    if 0 in entry.shape:
+        return np.empty(entry.shape, dtype)
+    return np.memmap(path, dtype, "r", offset, entry.shape)
 
 
-def read_table(folder: Path, entry: Entry) -> pa.Table:
-    """The columns of an entry, memory-mapped; IndexDamagedError when they are not what the entry says."""
+def _data_offset(path: Path, entry: Entry) -> int:
+    """Where the numbers of an .npy file begin, after a look at its header."""
+    with path.open("rb") as file:
+        start = file.read(_NPY_START)
+        header = file.read(int.from_bytes(start[-2:], "little"))
+    expected = f"{{'descr': '{entry.dtype}', 'fortran_order': False, 'shape': {entry.shape}, }}"
+    if start[:-2] != npy.magic(1, 0) or header.strip() != expected.encode("ascii"):
+        raise damaged(path, f"it does not begin as an array of {entry.dtype}{entry.shape} does")
+    return _NPY_START + len(header)
+
+
+def read_table(folder: Path, entry: Entry, schema: pa.Schema) -> pa.Table:
+    """The columns of an entry, memory-mapped; IndexDamagedError when they are not those of the schema and entry."""
     path = checked_path(folder, entry)
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(path, f"it is no table ({error})") from error
+    if not table.schema.equals(schema):
+        raise damaged(path, f"its columns are not {', '.join(schema.names)}, or of other types")
     if (table.num_rows,) != entry.shape:
         raise damaged(path, f"it holds {table.num_rows} rows, not {entry.shape[0]}")
+    if any(column.null_count for column in table.columns):
+        raise damaged(path, "it holds missing values")
     return table
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from hippogpu.errors import IndexDamagedError, IndexLockedError, IndexMissingError
-from hippogpu.store.files import write_atomically
+from hippogpu.store.files import sync_folder, write_atomically
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
 CURRENT, LOCK = "CURRENT", "LOCK"
@@ -40,6 +40,8 @@ def current_manifest(root: Path) -> Manifest:
         text = (root / CURRENT).read_text(encoding="ascii", errors="replace").strip()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _missing(root) from error
+    except OSError as error:
+        raise IndexDamagedError(f"'{root / CURRENT}' cannot be read ({error}). Restore it from a copy.") from error
     if not re.fullmatch(r"[0-9]{10}", text):
         raise IndexDamagedError(
             f"'{root / CURRENT}' names no generation: {text[:40]!r}. Write into it the ten-digit number of the newest "
@@ -53,6 +55,8 @@ def current_manifest(root: Path) -> Manifest:
             f"'{root / CURRENT}' names generation {text}, but '{path}' is missing. Restore it from a copy, or remove "
             "CURRENT and index the corpus again (finished extractions are kept)."
         ) from error
+    except OSError as error:
+        raise IndexDamagedError(f"The manifest '{path}' cannot be read ({error}). Restore it from a copy.") from error
     manifest = from_json(data, path)
     if manifest.generation != int(text):
         raise IndexDamagedError(f"'{path}' calls itself generation {manifest.generation}. Restore it from a copy.")
@@ -60,7 +64,8 @@ def current_manifest(root: Path) -> Manifest:
 
 
 def publish(root: Path, manifest: Manifest) -> None:
-    """Makes a generation whose files are durable the current one: manifest first, CURRENT last."""
+    """Makes a generation whose files are written the current one: their names first, then manifest, then CURRENT."""
+    sync_folder(files_folder(root))
     path = manifest_path(root, manifest.generation)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, to_json(manifest))
@@ -68,6 +73,8 @@ def publish(root: Path, manifest: Manifest) -> None:
 
 
 def _missing(root: Path) -> IndexMissingError:
+    if root.exists() and not root.is_dir():
+        return IndexMissingError(f"'{root}' is a file and holds no index. Name the folder of one.")
     if not root.exists():
         return IndexMissingError(f"There is no folder '{root}'. Make an index first: hippogpu index {root} CORPUS")
     return IndexMissingError(f"The folder '{root}' holds no index. Make one first: hippogpu index {root} CORPUS")
@@ -93,6 +100,8 @@ class WriterLock:
 
     def release(self) -> None:
         if self._file >= 0:
+            # A forked child that lives on shares the lock, and would keep it if it were only closed here.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
             os.close(self._file)
             self._file = -1
 

@@ -54,7 +54,7 @@ def from_json(data: bytes, path: Path) -> Manifest:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is no JSON ({error})") from error
-    if not isinstance(value, dict) or type(value.get("format")) is not int:
+    if not isinstance(value, dict) or type(value.get("format")) is not int or value["format"] < 1:
         raise _damaged(path, "it names no format")
     if value["format"] > FORMAT:
         raise IndexFormatError(
@@ -63,7 +63,7 @@ def from_json(data: bytes, path: Path) -> Manifest:
         )
     try:
         return _manifest(value)
-    except (KeyError, TypeError, ValueError, ConfigError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 

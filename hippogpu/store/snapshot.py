@@ -18,6 +18,24 @@ from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import Manifest
 from hippogpu.types import Csr, Edges, Facts, Floats, Ints, Passage, Ragged, Tables
 
+_ARRAYS = {
+    **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
+    **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
+    **dict.fromkeys(("graph_weights", "synonym_weight"), ("<f4", 1)),
+    **dict.fromkeys(("passage_vectors", "phrase_vectors", "fact_vectors"), ("<f4", 2)),
+}
+"""Type and number of axes of each array."""
+
+_TEXT: pa.DataType = pa.large_string()
+_NUMBER: pa.DataType = pa.int32()
+_TABLES = {
+    "ids": pa.schema([("id", _TEXT), ("meta", _TEXT), ("row", _NUMBER)]),
+    "passages": pa.schema([("title", _TEXT), ("text", _TEXT), ("extractor", _TEXT)]),
+    "phrases": pa.schema([("text", _TEXT)]),
+    "facts": pa.schema([("subject", _NUMBER), ("predicate", _TEXT), ("object", _NUMBER), ("text", _TEXT)]),
+}
+"""Columns of each table."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passages:
@@ -46,7 +64,16 @@ class Passages:
     def named(self, number: int) -> Passage:
         """The passage under the id of that number."""
         row = int(self.rows[number])
-        return Passage(self.ids[number], self.titles[row], self.texts[row], json.loads(self.metas[number]))
+        return Passage(self.ids[number], self.titles[row], self.texts[row], self._meta(number))
+
+    def _meta(self, number: int) -> dict[str, Any]:
+        try:
+            meta: dict[str, Any] = json.loads(self.metas[number])
+        except ValueError as error:
+            raise IndexDamagedError(
+                f"The meta of passage '{self.ids[number]}' is no JSON ({error}). Index the corpus again."
+            ) from error
+        return meta
 
 
 def passages_of(
@@ -59,6 +86,8 @@ def passages_of(
     extractors: Sequence[str],
 ) -> Passages:
     """Passages, with the number of the first id of each worked out."""
+    if len(rows) and (rows.min() < 0 or rows.max() >= len(titles)):
+        raise IndexDamagedError(f"An id names a passage outside [0, {len(titles)}). Index the corpus again.")
     first = np.full(len(titles), -1, np.int64)
     first[rows[::-1]] = np.arange(len(rows))[::-1]
     if len(first) and first.min() < 0:
@@ -119,6 +148,37 @@ def write_graph(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
 
 def load_snapshot(root: Path, manifest: Manifest) -> Snapshot:
     """The generation of a manifest, memory-mapped; IndexDamagedError names the first file that does not fit."""
+    snapshot = _read_snapshot(root, manifest)
+    for name, (have, want) in _agreements(snapshot).items():
+        if have != want:
+            raise IndexDamagedError(
+                f"The index '{root}' does not fit together: {name}: {have}, but {want} expected. "
+                "Restore it from a copy."
+            )
+    return snapshot
+
+
+def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
+    """Counts that must be equal."""
+    passages, phrases, facts = len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts)
+    width, synonyms = snapshot.manifest.encoder.width, snapshot.synonyms
+    return {
+        "passage vectors": (len(snapshot.passage_vectors), passages),
+        "phrase vectors": (len(snapshot.phrase_vectors), phrases),
+        "fact vectors": (len(snapshot.fact_vectors), facts),
+        "width of passage vectors": (snapshot.passage_vectors.shape[1], width),
+        "width of phrase vectors": (snapshot.phrase_vectors.shape[1], width),
+        "width of fact vectors": (snapshot.fact_vectors.shape[1], width),
+        "rows of mentions": (len(snapshot.tables.mentions), passages),
+        "rows of statements": (len(snapshot.tables.statements), passages),
+        "targets of synonyms": (len(synonyms.target), len(synonyms.source)),
+        "weights of synonyms": (len(synonyms.weight), len(synonyms.source)),
+        "nodes of the graph": (snapshot.graph.nodes, passages + phrases),
+        "weights of the graph": (len(snapshot.graph.weights), snapshot.graph.nonzeros),
+    }
+
+
+def _read_snapshot(root: Path, manifest: Manifest) -> Snapshot:
     arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
     ids, texts, facts = tables("ids"), tables("passages"), tables("facts")
     passages = passages_of(
@@ -159,15 +219,21 @@ class _Reader:
         self._folder, self._files = files_folder(root), manifest.files
 
     def array(self, role: str) -> NDArray[Any]:
-        return read_array(self._folder, self._entry(role))
+        return read_array(self._folder, self._entry(role, *_ARRAYS[role]))
 
     def table(self, role: str) -> pa.Table:
-        return read_table(self._folder, self._entry(role))
+        return read_table(self._folder, self._entry(role, "arrow", 1), _TABLES[role])
 
-    def _entry(self, role: str) -> Entry:
-        if role not in self._files:
+    def _entry(self, role: str, dtype: str, axes: int) -> Entry:
+        entry = self._files.get(role)
+        if entry is None:
             raise IndexDamagedError(f"The manifest names no file for '{role}'. Restore it from a copy.")
-        return self._files[role]
+        if (entry.dtype, len(entry.shape)) != (dtype, axes) or not entry.file.startswith(f"{role}-"):
+            raise IndexDamagedError(
+                f"The manifest names '{entry.file}', {entry.dtype}{entry.shape}, for '{role}', which is no {dtype} of "
+                f"{axes} axes by that name. Restore it from a copy."
+            )
+        return entry
 
 
 def _write_arrays(root: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Entry]:

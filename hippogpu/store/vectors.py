@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,20 +10,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hippogpu.store.files import sha256_of, write_table
+from hippogpu.store.files import sha256_of, sync_folder, write_table
 from hippogpu.text import content_key
 from hippogpu.types import Bools, Floats
+
+logger = logging.getLogger("hippogpu.store")
 
 
 class StoredVectors:
     """A cache of vectors by text over a folder of segments.
 
-    Each segment is an Arrow file of texts and vectors named by its content, in a folder of the encoder's own. A
-    segment that a crash or a flipped bit spoiled is passed over (its texts are encoded again) and counted in .spoiled.
+    Each segment is an Arrow file of texts and vectors named by its content, in a folder for the encoder and width. A
+    segment that a crash or a flipped bit spoiled is removed (its texts are encoded again) and counted in .spoiled.
     """
 
     def __init__(self, folder: Path, encoder: str, width: int) -> None:
-        self._folder = folder / content_key(encoder)[:16]
+        self._folder = folder / content_key(f"{encoder}\n{width}")[:16]
         self._width = width
         self._blocks: list[Floats] = []
         self._places: dict[str, tuple[int, int]] = {}
@@ -52,6 +55,7 @@ class StoredVectors:
         column = pa.FixedSizeListArray.from_arrays(flat, self._width)
         text = pa.array([t.encode("utf-8", "surrogatepass") for t in texts], pa.large_binary())
         write_table(self._folder, "vectors", pa.table({"text": text, "vector": column}))
+        sync_folder(self._folder)
         self.know(texts, vectors)
 
     def clear(self) -> None:
@@ -62,6 +66,7 @@ class StoredVectors:
     def _load(self, path: Path) -> None:
         if path.name != f"vectors-{sha256_of(path)[:16]}.arrow":
             self.spoiled += 1
+            logger.warning("the stored vectors '%s' are damaged: removed, and their texts are encoded again", path)
             path.unlink()
             return
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()

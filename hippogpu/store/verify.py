@@ -35,24 +35,9 @@ def verify(root: Path, *, full: bool = False) -> list[str]:
         return problems
     try:
         snapshot = load_snapshot(root, manifest)
-        return _disagreements(snapshot) + (_broken_promises(snapshot) if full else [])
+        return _broken_promises(snapshot) if full else []
     except HippoError as error:
         return [str(error)]
-
-
-def _disagreements(snapshot: Snapshot) -> list[str]:
-    """Counts that do not fit each other."""
-    passages, phrases, facts = len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts)
-    pairs = {
-        "passage vectors": (len(snapshot.passage_vectors), passages),
-        "phrase vectors": (len(snapshot.phrase_vectors), phrases),
-        "fact vectors": (len(snapshot.fact_vectors), facts),
-        "rows of mentions": (len(snapshot.tables.mentions), passages),
-        "rows of statements": (len(snapshot.tables.statements), passages),
-        "nodes of the graph": (snapshot.graph.nodes, passages + phrases),
-        "vector width": (snapshot.passage_vectors.shape[1], snapshot.manifest.encoder.width),
-    }
-    return [f"{name}: {have}, but {want} expected." for name, (have, want) in pairs.items() if have != want]
 
 
 def _broken_promises(snapshot: Snapshot) -> list[str]:
