@@ -12,7 +12,11 @@ import numpy as np
 from hippogpu.backends import Backend, Graph
 from hippogpu.store import Snapshot
 from hippogpu.tables import mention_counts
-from hippogpu.types import AnyFloats, Floats, Ints, KeptFact, Seed
+from hippogpu.types import AnyFloats, Floats, Ints, KeptFact, Ragged, Seed
+
+# BLAS sums the columns of one product in different orders: equal keys came out up to two steps of float32 apart, and
+# without this margin min-max would stretch that noise over the whole of [0, 1].
+ROUNDING_STEPS = 4
 
 
 class Loaded(NamedTuple):
@@ -62,7 +66,9 @@ class Clock:
 
 
 def load(snapshot: Snapshot, backend: Backend) -> Loaded:
-    """The snapshot's arrays where the backend computes."""
+    """The snapshot's arrays where the backend computes; IndexDamagedError when a number points outside its table."""
+    snapshot.tables.check()
+    Ragged(snapshot.graph.indptr, snapshot.graph.indices).check("graph", below=max(snapshot.graph.nodes, 1))
     return Loaded(
         snapshot,
         backend,
@@ -74,7 +80,11 @@ def load(snapshot: Snapshot, backend: Backend) -> Loaded:
 
 
 def min_max(scores: AnyFloats, low: AnyFloats, high: AnyFloats) -> AnyFloats:
-    """(scores − low) ÷ (high − low) for each row, float64 in [0, 1]; ones where all scores of the row are equal."""
+    """(scores − low) ÷ (high − low) for each row, float64 in [0, 1]; ones where all scores of the row are equal.
+
+    scores : inner products of unit rows; equal means within their own rounding
+    """
+    equal = ROUNDING_STEPS * np.finfo(scores.dtype).eps
     low, span = np.asarray(low, np.float64)[:, None], np.asarray(high - low, np.float64)[:, None]
-    scaled = np.divide(scores - low, span, out=np.ones(scores.shape), where=span > 0)
+    scaled = np.divide(scores - low, span, out=np.ones(scores.shape), where=span > equal)
     return np.clip(scaled, 0.0, 1.0)
