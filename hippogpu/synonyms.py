@@ -13,6 +13,7 @@ from hippogpu.types import AnyFloats, AnyInts, Bools, Edges, Floats
 # A float32 product of two unit rows of a few thousand columns errs by less; pairs this close are decided in float64.
 MARGIN = 1e-4
 MIN_ALPHANUMERICS = 3
+_PAIR_BYTES = 32 * 2**20
 
 Progress = Callable[[int, int], None]
 
@@ -62,10 +63,11 @@ def _nearest(rows: AnyInts, vectors: Floats, findable: Bools, threshold: float, 
 
 
 def _cosines(vectors: Floats, source: AnyInts, target: AnyInts) -> AnyFloats:
-    """Float64 inner products of pairs of rows, some thousand pairs at a time."""
+    """Float64 inner products of pairs of rows, as many pairs at a time as 32 MiB hold."""
     cosines = np.empty(len(source), np.float64)
-    for start in range(0, len(source), 65536):
-        part = slice(start, start + 65536)
+    pairs = max(1, _PAIR_BYTES // (16 * vectors.shape[1]))
+    for start in range(0, len(source), pairs):
+        part = slice(start, start + pairs)
         left = vectors[source[part]].astype(np.float64)
         cosines[part] = np.einsum("ij,ij->i", left, vectors[target[part]].astype(np.float64))
     return cosines

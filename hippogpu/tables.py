@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hippogpu.config import FactText, IndexConfig
-from hippogpu.text import TextRule, normalise
+from hippogpu.text import TextRule, normalise, readable
 from hippogpu.types import Facts, Ints, Ragged, Record, Tables
 
 Key = tuple[str, str, str]
@@ -56,7 +56,8 @@ def _statements(
                 dropped["subject or object has no letter or number"] += 1
                 continue
             row.append(key)
-            texts.setdefault(key, triple.text if triple.text is not None else fact_text(key, config.fact_text))
+            if key not in texts:
+                texts[key] = fact_text(key, config.fact_text) if triple.text is None else readable(triple.text)
         rows.append(row)
     return rows, texts, dropped
 

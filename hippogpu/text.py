@@ -45,6 +45,15 @@ def identity(title: str, text: str) -> str:
     return f"{title}\n{text}" if title else text
 
 
+def readable(text: str) -> str:
+    """The text with each half of a character (a lone surrogate), which no file or model can take, as U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def content_key(text: str) -> str:
     """32 hex digits that stand for a text in logs and caches (BLAKE2b; lone surrogates are kept apart)."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

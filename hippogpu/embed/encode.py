@@ -93,15 +93,6 @@ def shortened(text: str, limit: int = 60) -> str:
     return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def readable(text: str) -> str:
-    """The text with each lone surrogate, which no tokenizer or server can take, as U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def estimated_token_counts(texts: Sequence[str]) -> list[int]:
     """Words × 1.3, rounded up: for encoders whose tokenizer is not at hand. Far too low for text without spaces."""
     return [int(np.ceil(len(text.split()) * _WORDS_TO_TOKENS)) for text in texts]

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from hippogpu.embed.encode import estimated_token_counts, readable, shortened
+from hippogpu.embed.encode import estimated_token_counts, shortened
 from hippogpu.errors import ConfigError, EncoderError, require_extra
+from hippogpu.text import readable
 from hippogpu.types import Floats
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from tokenizers import Tokenizer
 
 from hippogpu.embed import minilm_kernels as kernels
-from hippogpu.embed.encode import readable
 from hippogpu.embed.weights import SHA256, WEIGHTS, MiniLMFiles, find_minilm
 from hippogpu.errors import ConfigError
+from hippogpu.text import readable
 from hippogpu.types import Floats, Ints, Longs
 
 WINDOW = 256

@@ -9,8 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from hippogpu.embed.encode import readable, shortened
+from hippogpu.embed.encode import shortened
 from hippogpu.errors import EncoderError, require_extra
+from hippogpu.text import readable
 from hippogpu.types import Floats
 
 

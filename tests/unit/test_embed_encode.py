@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from hippogpu.embed import count_truncated, encode_all
-from hippogpu.embed.encode import BLOCK_CHARACTERS, readable
+from hippogpu.embed.encode import BLOCK_CHARACTERS
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import EncoderError, UsageError
 from hippogpu.testing.embedders import DictCache, TableEmbedder
+from hippogpu.text import readable
 from hippogpu.types import Floats
 
 TABLE = {"a": [1.0, 0.0], "bb": [0.0, 1.0], "ccc": [1.0, 1.0], "dddd": [1.0, -1.0]}
