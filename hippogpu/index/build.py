@@ -1,11 +1,11 @@
-"""The straight line from passages to a generation: extract, tabulate, encode, link, assemble, commit."""
+"""The straight line from records to a generation: tabulate, encode, link, assemble, commit."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,13 +15,13 @@ import numpy as np
 from hippogpu.config import IndexConfig, RunConfig
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
-from hippogpu.openie import ExtractionLog, ExtractionProgress, ExtractionReport, Extractor, extract_missing
+from hippogpu.index.reading import Reading
+from hippogpu.openie import ExtractionReport
 from hippogpu.store import (
     Encoder,
     Manifest,
     Passages,
     StoredVectors,
-    logs_folder,
     publish,
     write_graph,
     write_passages,
@@ -31,7 +31,7 @@ from hippogpu.store import (
 from hippogpu.synonyms import find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
 from hippogpu.text import identity
-from hippogpu.types import Csr, Edges, Floats, Record, Tables
+from hippogpu.types import Csr, Edges, Floats, Tables
 
 Progress = Callable[[str, int, int], None]
 
@@ -45,6 +45,7 @@ class CommitReport:
     dropped    triples left out by normalisation, by reason
     truncated  passages longer than the encoder reads
     damage     lines of the extraction logs that were passed over, "FILE:LINE: reason"
+    spoiled    stored blocks of vectors that were damaged, so that their texts were encoded again
     seconds    by stage
     """
 
@@ -55,6 +56,7 @@ class CommitReport:
     dropped: Mapping[str, int] = field(default_factory=dict)
     truncated: int = 0
     damage: tuple[str, ...] = ()
+    spoiled: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -86,46 +88,6 @@ class Stages:
             self._on_progress(self._name, done, whole)
 
 
-def extract(
-    root: Path,
-    passages: Passages,
-    keys: Sequence[str],
-    *,
-    extractor: Extractor | None,
-    stages: Stages,
-) -> tuple[Passages, list[Record | None], ExtractionReport, tuple[str, ...]]:
-    """The record of each passage: from the log that holds it, else from the extractor now."""
-    report = ExtractionReport(0, 0, (), {})
-    if extractor is not None:
-        with ExtractionLog(log_path(root, extractor.name)) as log:
-            wanted = [number for number, row in enumerate(passages.rows) if not passages.extractors[row]]
-            report = extract_missing(
-                (passages.named(number) for number in wanted),
-                extractor,
-                log,
-                on_progress=lambda so_far: stages.progress(_extracted(so_far), len(wanted)),
-            )
-    newest = extractor.name if extractor is not None else ""
-    names = [name or newest for name in passages.extractors]
-    logs = {name: ExtractionLog(log_path(root, name)) for name in sorted(set(names)) if name}
-    records: list[Record | None] = [None] * len(passages)
-    found = [""] * len(passages)
-    damage: list[str] = []
-    for name, log in logs.items():
-        with log:
-            said = log.load()
-        damage += said.damage
-        for row, key in enumerate(keys):
-            record = said.records.get(key) if names[row] == name else None
-            if record is not None and record.error is None:
-                records[row], found[row] = record, name
-    return replace(passages, extractors=found), records, report, tuple(damage)
-
-
-def _extracted(so_far: ExtractionProgress) -> int:
-    return so_far.done + so_far.reused + so_far.failed
-
-
 def encode(
     passages: Passages,
     tables: Tables,
@@ -145,10 +107,8 @@ def encode(
 
 def build(
     root: Path,
-    passages: Passages,
-    keys: Sequence[str],
+    reading: Reading,
     *,
-    extractor: Extractor | None,
     embedder: Embedder,
     known: StoredVectors,
     config: IndexConfig,
@@ -157,11 +117,10 @@ def build(
     generation: int,
     stages: Stages,
 ) -> CommitReport:
-    """Runs the whole line and publishes the generation."""
-    with stages("extract"):
-        passages, records, extraction, damage = extract(root, passages, keys, extractor=extractor, stages=stages)
+    """Runs the line from records on and publishes the generation."""
+    passages = reading.passages
     with stages("tables"):
-        tabulated: Tabulated = tabulate(records, config)
+        tabulated: Tabulated = tabulate(reading.records, config)
         tables = tabulated.tables
     with stages("encode"):
         vectors = encode(passages, tables, embedder=embedder, known=known, stages=stages)
@@ -186,7 +145,15 @@ def build(
         publish(root, Manifest(generation, now, version("hippogpu"), config, encoder, counts, files))
         known.clear()
     return CommitReport(
-        generation, True, counts, extraction, tabulated.dropped, truncated, damage, dict(stages.seconds)
+        generation,
+        True,
+        counts,
+        reading.report,
+        tabulated.dropped,
+        truncated,
+        reading.damage,
+        known.spoiled,
+        dict(stages.seconds),
     )
 
 
@@ -209,9 +176,3 @@ def counts_of(passages: Passages, tables: Tables, synonyms: Edges, graph: Csr) -
 def _undirected(edges: Edges) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
     return low.astype(np.int64) << 32 | high
-
-
-def log_path(root: Path, extractor: str) -> Path:
-    """Where an extractor's log lies: its name, with what a file name cannot hold replaced."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in extractor)
-    return logs_folder(root) / f"{safe}.jsonl"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hippogpu.corpus import distinct
+from hippogpu.corpus import parent_id
 from hippogpu.store import Passages, passages_of
 from hippogpu.text import content_key, identity
 from hippogpu.types import Passage, Refusal
@@ -32,7 +32,8 @@ class AddReport(NamedTuple):
 class Holdings:
     """The passages of an index by id, in the order the ids first came. An update keeps its place."""
 
-    def __init__(self, stored: Passages | None) -> None:
+    def __init__(self, stored: Passages | None, *, chunked: bool) -> None:
+        self._chunked = chunked
         self._by_id: dict[str, Passage] = {}
         self._extractor: dict[str, str] = {}
         self._chunks: dict[str, set[str]] = {}
@@ -41,28 +42,34 @@ class Holdings:
             self._load(stored)
 
     def add(self, groups: Iterable[tuple[str, Sequence[Passage]]]) -> AddReport:
-        """Takes in passages in groups: an id, and the passage or the chunks that now stand for it."""
+        """Takes in passages in groups: an id, and the passage or the chunks that now stand for it.
+
+        The ids of the groups are distinct. A group is taken whole or refused whole.
+        """
         added = updated = unchanged = 0
-        parents: list[str] = []
-        passages: list[Passage] = []
+        refused: list[Refusal] = []
+        taken: set[str] = set()
         for parent, members in groups:
-            parents.append(parent)
-            passages.extend(members)
-        kept, refused, duplicates = distinct(passages)
-        current = {passage.id for passage in kept}
-        for parent in parents:
-            self._forget_old_chunks(parent, current)
-        for passage in kept:
-            reason = unstorable(passage)
-            known = self._by_id.get(passage.id)
-            if reason is not None:
-                refused = (*refused, Refusal(f"passage '{passage.id}'", reason))
-            elif known == passage:
-                unchanged += 1
-            else:
-                self._put(passage)
-                added, updated = added + (known is None), updated + (known is not None)
-        return AddReport(added, updated, unchanged, duplicates, refused)
+            clash = self._clash(parent, members, taken)
+            if clash is not None:
+                refused.append(Refusal(f"passage '{parent}'", f"its part '{clash}' has the id of another passage"))
+                continue
+            taken.update(member.id for member in members)
+            self._forget_old_chunks(parent, members)
+            for passage in members:
+                known = self._by_id.get(passage.id)
+                if known is not None and _same(known, passage):
+                    unchanged += 1
+                else:
+                    self._put(passage)
+                    added, updated = added + (known is None), updated + (known is not None)
+        return AddReport(added, updated, unchanged, 0, tuple(refused))
+
+    def _clash(self, parent: str, members: Sequence[Passage], taken: set[str]) -> str | None:
+        """The first id among the members that belongs to another group, of this call or held."""
+        own = {parent} | self._chunks.get(parent, set())
+        ids = (member.id for member in members)
+        return next((id_ for id_ in ids if id_ in taken or (id_ in self._by_id and id_ not in own)), None)
 
     def passages(self) -> tuple[Passages, tuple[str, ...]]:
         """The distinct passages and, one a passage, the content key under which its record is logged."""
@@ -92,15 +99,26 @@ class Holdings:
     def _put(self, passage: Passage) -> None:
         self._by_id[passage.id] = passage
         self.changed = True
-        if "chunk_of" in passage.meta:
-            self._chunks.setdefault(str(passage.meta["chunk_of"]), set()).add(passage.id)
+        parent = passage.meta.get("chunk_of")
+        # Passages may come with a chunk_of of their own: only ids that chunking gives are the parent's to replace.
+        if self._chunked and isinstance(parent, str) and parent != passage.id and parent_id(passage.id) == parent:
+            self._chunks.setdefault(parent, set()).add(passage.id)
 
-    def _forget_old_chunks(self, parent: str, current: set[str]) -> None:
+    def _forget_old_chunks(self, parent: str, members: Sequence[Passage]) -> None:
         """Removes what stood for the parent before and stands for it no longer."""
-        for old in sorted(self._chunks.get(parent, set()) | {parent}):
-            if old not in current and self._by_id.pop(old, None) is not None:
-                self._chunks.get(parent, set()).discard(old)
+        chunks = self._chunks.get(parent, set())
+        if not chunks and len(members) == 1 and members[0].id == parent:
+            return
+        for old in sorted((chunks | {parent}) - {member.id for member in members}):
+            chunks.discard(old)
+            if self._by_id.pop(old, None) is not None:
                 self.changed = True
+
+
+def _same(known: Passage, passage: Passage) -> bool:
+    """Whether both are stored alike: one identity (however it is split into title and text) and one meta in JSON."""
+    whole = identity(known.title, known.text) == identity(passage.title, passage.text)
+    return whole and _meta_json(known.meta) == _meta_json(passage.meta)
 
 
 def unstorable(passage: Passage) -> str | None:

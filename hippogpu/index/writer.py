@@ -8,11 +8,12 @@ from types import TracebackType
 from typing import Self
 
 from hippogpu.config import IndexConfig, RunConfig
-from hippogpu.corpus import chunk
+from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
-from hippogpu.index.holdings import AddReport, Holdings
+from hippogpu.index.holdings import AddReport, Holdings, unstorable
+from hippogpu.index.reading import read
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.store import (
     Encoder,
@@ -51,7 +52,7 @@ class Index:
         self._encoder = self._settled_encoder(encoder_spec)
         if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
-        self._holdings = Holdings(self._stored.passages if self._stored else None)
+        self._holdings = self._held()
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -95,42 +96,45 @@ class Index:
 
     def add(self, passages: Iterable[Passage]) -> AddReport:
         """Takes in passages for the next commit: new ids are added, known ids with new content are updates."""
+        kept, refused, duplicates = distinct(passages)
         unfit: list[Refusal] = []
-        report = self._holdings.add(self._chunked(passages, unfit))
-        return report._replace(refused=(*report.refused, *unfit))
+        report = self._holdings.add(self._groups(kept, unfit))
+        return report._replace(refused=(*refused, *unfit, *report.refused), duplicates=duplicates)
 
     def commit(self, *, on_progress: Progress | None = None) -> CommitReport:
-        """Builds and publishes the next generation; does nothing when nothing changed and no extraction is missing."""
+        """Builds and publishes the next generation.
+
+        Passages without a record are extracted first. When nothing changed and no record was gained, the generation
+        stays the one there is.
+        """
         self._require_open()
         passages, keys = self._holdings.passages()
         if not len(passages):
             raise CorpusError("There is no passage to index. Check the input.")
-        stored = self._stored
-        unread = [row for row, name in enumerate(passages.extractors) if not name]
-        if unread and self._extractor is None and (stored is None or self._holdings.changed):
-            raise ConfigError(
-                f"{len(unread)} passages have no extraction yet. Open the index with "
-                "an extractor (on the command line: --openie FILE)."
-            )
-        if stored is not None and not self._holdings.changed and not (unread and self._extractor):
-            nothing = ExtractionReport(0, len(passages) - len(unread), (), {})
+        stored, changed = self._stored, self._holdings.changed
+        unread = sum(not name for name in passages.extractors)
+        if stored is not None and not changed and not (unread and self._extractor):
+            nothing = ExtractionReport(0, len(passages) - unread, (), {})
             return CommitReport(stored.manifest.generation, False, stored.manifest.counts, nothing)
+        stages = Stages(on_progress)
+        with stages("extract"):
+            reading = read(self.root, passages, keys, extractor=self._extractor, on_progress=stages.progress)
+        if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
+            counts = stored.manifest.counts
+            return CommitReport(stored.manifest.generation, False, counts, reading.report, damage=reading.damage)
         report = build(
             self.root,
-            passages,
-            keys,
-            extractor=self._extractor,
+            reading,
             embedder=self._embedder,
             known=self._known_vectors(),
             config=self.config,
             run=self._run,
             encoder=self._encoder,
             generation=stored.manifest.generation + 1 if stored else 1,
-            stages=Stages(on_progress),
+            stages=stages,
         )
         self._stored = self._load()
-        assert self._stored is not None
-        self._holdings = Holdings(self._stored.passages)
+        self._holdings = self._held()
         return report
 
     def close(self) -> None:
@@ -149,6 +153,9 @@ class Index:
 
     def _load(self) -> Snapshot | None:
         return load_snapshot(self.root, current_manifest(self.root)) if has_index(self.root) else None
+
+    def _held(self) -> Holdings:
+        return Holdings(self._stored.passages if self._stored else None, chunked=self.config.chunk_tokens > 0)
 
     def _settled(self, config: IndexConfig | None) -> IndexConfig:
         if self._stored is None:
@@ -183,16 +190,19 @@ class Index:
             known.know(stored.tables.facts.text, stored.fact_vectors)
         return known
 
-    def _chunked(self, passages: Iterable[Passage], unfit: list[Refusal]) -> Iterator[tuple[str, list[Passage]]]:
+    def _groups(self, passages: Iterable[Passage], unfit: list[Refusal]) -> Iterator[tuple[str, list[Passage]]]:
         """Each passage with what is stored for it: itself, or its chunks."""
         for passage in passages:
-            if not self.config.chunk_tokens:
-                yield passage.id, [passage]
+            reason = unstorable(passage)
+            if reason is not None:
+                unfit.append(Refusal(f"passage '{passage.id}'", reason))
                 continue
             try:
-                yield passage.id, self._chunks_of(passage)
+                parts = self._chunks_of(passage) if self.config.chunk_tokens else [passage]
             except CorpusError as error:
                 unfit.append(Refusal(f"passage '{passage.id}'", str(error)))
+                continue
+            yield passage.id, parts
 
     def _chunks_of(self, passage: Passage) -> list[Passage]:
         return chunk(
