@@ -71,6 +71,9 @@ class Refusal(NamedTuple):
     where: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
