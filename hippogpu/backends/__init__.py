@@ -4,10 +4,31 @@ from __future__ import annotations
 
 import logging
 
-from hippogpu.backends.seam import Backend, Graph, TopK, power_steps
+from hippogpu.backends.seam import (
+    Backend,
+    Certified,
+    Graph,
+    PassagePart,
+    SparseSeeds,
+    TopK,
+    chebyshev_steps,
+    power_steps,
+    steps_for,
+)
 from hippogpu.config import BackendName
 
-__all__ = ["Backend", "Graph", "TopK", "load_backend", "power_steps"]
+__all__ = [
+    "Backend",
+    "Certified",
+    "Graph",
+    "PassagePart",
+    "SparseSeeds",
+    "TopK",
+    "chebyshev_steps",
+    "load_backend",
+    "power_steps",
+    "steps_for",
+]
 
 logger = logging.getLogger("hippogpu.backends")
 

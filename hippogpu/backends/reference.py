@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from hippogpu.backends.seam import Graph, TopK, check_solve, select_rows, topk_blockwise
+from hippogpu.backends.seam import (
+    Certified,
+    Graph,
+    PassagePart,
+    SparseSeeds,
+    TopK,
+    best_of_row,
+    check_columns,
+    check_damping,
+    check_diffused,
+    check_solve,
+    check_steps,
+    select_rows,
+    step_weights,
+    topk_blockwise,
+)
+from hippogpu.config import LinearSolver
 from hippogpu.types import AnyFloats, Csr, Ints
 
 
@@ -36,17 +52,112 @@ class ReferenceBackend:
         queries = np.asarray(queries, np.float64)
         return topk_blockwise(queries, keys, k, budget_bytes=self._budget_bytes, multiply=self.scores)
 
-    def solve(self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int) -> AnyFloats:
+    def solve(
+        self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
+    ) -> AnyFloats:
         check_solve(graph, seeds, damping, steps)
-        r: AnyFloats = np.asarray(seeds, np.float64).T
-        r = r / r.sum(axis=0)
-        isolated = graph.degrees == 0
-        inverse = np.divide(1.0, graph.degrees, out=np.zeros(graph.nodes), where=~isolated)
-        x = r
-        for _ in range(steps):
-            restart = damping * x[isolated].sum(axis=0) + 1 - damping
-            x = damping * adjacent_sums(graph, inverse[:, None] * x) + restart * r
-        return np.ascontiguousarray(x.T)
+        r: AnyFloats = np.asarray(seeds, np.float64)
+        r = r / r.sum(axis=1, keepdims=True)
+        isolated = r[:, graph.degrees == 0].sum(axis=1)
+        x = self.diffuse(graph, r.T, damping=damping, steps=steps, solver=solver)
+        return np.ascontiguousarray((x / (1 - damping * isolated)).T)
+
+    def diffuse(
+        self, graph: Graph, columns: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "chebyshev"
+    ) -> AnyFloats:
+        check_steps(damping, steps)
+        check_columns(graph, columns)
+        s: AnyFloats = np.asarray(columns, np.float64)
+        x, before = s, s
+        for omega in step_weights(solver, damping, steps):
+            walked = damping * walk(graph, x) + (1 - damping) * s
+            x, before = omega * (walked - before) + before, x
+        return x
+
+    def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> AnyFloats:
+        check_damping(damping)
+        check_columns(graph, columns)
+        s, x = np.asarray(columns, np.float64), np.asarray(diffused, np.float64)
+        left: AnyFloats = np.abs((1 - damping) * s + damping * walk(graph, x) - x).sum(axis=0)
+        return left
+
+    def rank_diffused(
+        self,
+        graph: Graph,
+        part: PassagePart,
+        seeds: SparseSeeds,
+        k: int,
+        *,
+        damping: float,
+        epsilon: float,
+        least_epsilon: float,
+    ) -> Certified:
+        check_diffused(graph, part, seeds, k, damping=damping, epsilon=epsilon, least_epsilon=least_epsilon)
+        base = part.slope[:, None] * self.scores(part.queries, part.diffused) + part.offset[:, None] * part.ones
+        rows = []
+        for number, row in enumerate(base):
+            here = slice(int(seeds.indptr[number]), int(seeds.indptr[number + 1]))
+            start = np.zeros(graph.nodes)
+            np.add.at(start, seeds.nodes[here], seeds.weights[here])
+            rows.append(_rank_pushed(graph, row, start, k, damping, epsilon, least_epsilon))
+        columns = zip(*rows, strict=True) if rows else ([],) * 6
+        ids, scores, bounds, certified, epsilons, edges = columns
+        k = min(k, base.shape[1])
+        return Certified(
+            np.array(ids, np.int32).reshape(-1, k),
+            np.array(scores, np.float64).reshape(-1, k),
+            np.array(bounds, np.float64).reshape(-1, k),
+            np.array(certified, bool),
+            np.array(epsilons, np.float64),
+            np.array(edges, np.int64),
+        )
+
+
+def _rank_pushed(
+    graph: Graph, base: AnyFloats, seeds: AnyFloats, k: int, damping: float, epsilon: float, least: float
+) -> tuple[Ints, AnyFloats, AnyFloats, bool, float, int]:
+    """One row of Certified: pushes on with a tenth of epsilon until no other passage can reach the k-th."""
+    passages, edges = len(base), 0
+    degrees = graph.degrees[:passages]
+    mass, left = np.zeros(graph.nodes), np.array(seeds)
+    while True:
+        mass, left, touched = push(graph, mass, left, damping=damping, epsilon=epsilon)
+        edges += touched
+        reached = np.divide(left, graph.degrees, out=np.zeros(graph.nodes), where=graph.degrees > 0).max(initial=0.0)
+        # G·left is (1 − d)·left and d·G·P·left, which is at most d·reached·degree, as G and P keep the degrees.
+        scores = base + mass[:passages] + (1 - damping) * left[:passages]
+        bounds = damping * reached * degrees
+        chosen = best_of_row(scores, min(k, passages))
+        others = np.ones(passages, bool)
+        others[chosen] = False
+        certain = bool(np.all(scores[others] + bounds[others] <= scores[chosen].min(initial=np.inf)))
+        if certain or epsilon <= least:
+            return chosen.astype(np.int32), scores[chosen], bounds[chosen], certain, float(reached), edges
+        epsilon = max(epsilon / 10, least)
+
+
+def push(
+    graph: Graph, mass: AnyFloats, left: AnyFloats, *, damping: float, epsilon: float
+) -> tuple[AnyFloats, AnyFloats, int]:
+    """Forward push to left ≤ epsilon · degree everywhere: mass + G·left stays what it was. Edges touched come last.
+
+    A node without edges keeps 1 − d of what it holds, and passes nothing on.
+    """
+    edges = 0
+    while True:
+        active = left > epsilon * graph.degrees
+        if not active.any():
+            return mass, left, edges
+        edges += int(np.diff(graph.indptr)[active].sum())
+        moved = np.where(active, left, 0.0)
+        mass = mass + (1 - damping) * moved
+        left = left - moved + damping * walk(graph, moved[:, None])[:, 0]
+
+
+def walk(graph: Graph, x: AnyFloats) -> AnyFloats:
+    """P·x = A·D⁻¹·x for x (n, B): where the mass stands after one step; that of isolated nodes is gone."""
+    inverse = np.divide(1.0, graph.degrees, out=np.zeros(graph.nodes), where=graph.degrees > 0)
+    return adjacent_sums(graph, inverse[:, None] * x)
 
 
 def adjacent_sums(graph: Graph, x: AnyFloats) -> AnyFloats:

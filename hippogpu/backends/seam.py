@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from hippogpu.config import LinearSolver
 from hippogpu.errors import UsageError
-from hippogpu.types import AnyFloats, AnyInts, Csr, Ints
+from hippogpu.types import AnyFloats, AnyInts, Bools, Csr, Ints, Longs
 
 # Rows of seeds must sum to 1 within this; it leaves room for float32 rows of a million nodes.
 SEED_SUM_TOLERANCE = 1e-3
@@ -38,6 +39,47 @@ class Graph(NamedTuple):
     @property
     def nodes(self) -> int:
         return len(self.degrees)
+
+
+class SparseSeeds(NamedTuple):
+    """Seeds that few nodes hold: those of query b are nodes[indptr[b]:indptr[b+1]], each once, with their weights.
+
+    indptr (B+1,) int64 · nodes int32 · weights ≥ 0, in any unit
+    """
+
+    indptr: Longs
+    nodes: Ints
+    weights: AnyFloats
+
+
+class PassagePart(NamedTuple):
+    """What the passage seeds add to G·s at every passage: slope·(diffused·query) + offset·ones.
+
+    diffused (P, w) G·V on passages and ones (P,) G·1 on passages, both put on the backend
+    queries (B, w) · slope (B,) · offset (B,)
+    """
+
+    diffused: Any
+    ones: Any
+    queries: AnyFloats
+    slope: AnyFloats
+    offset: AnyFloats
+
+
+class Certified(NamedTuple):
+    """The k passages with the greatest G·s of each query, descending, ties by lower number, and how sure that is.
+
+    ids (B, k) int32 · scores (B, k) float64, short of G·s by at most bounds (B, k), and never over
+    certified (B,) whether no other passage can reach the k-th score
+    epsilon (B,) the greatest residual ÷ degree left · edges (B,) int64 edges touched, repeats counted
+    """
+
+    ids: Ints
+    scores: AnyFloats
+    bounds: AnyFloats
+    certified: Bools
+    epsilon: AnyFloats
+    edges: Longs
 
 
 class Backend(Protocol):
@@ -70,13 +112,51 @@ class Backend(Protocol):
         """The k nearest keys of each query by inner product, worked out in blocks under the byte budget."""
         ...
 
-    def solve(self, graph: Graph, seeds: Any, *, damping: float, steps: int) -> Any:
+    def solve(
+        self, graph: Graph, seeds: Any, *, damping: float, steps: int, solver: LinearSolver = "power"
+    ) -> Any:
         """Personalised PageRank mass of every node, one row a query.
 
         seeds : (B, n), rows ≥ 0 summing to 1
-        returns (B, n), rows summing to 1
+        returns (B, n); rows sum to 1, with chebyshev within the solver's own error
         x = d·A·D⁻¹·x + (d·λ + 1 − d)·seeds, where λ is the mass at nodes without edges: it restarts at the seeds
-        (PRPACK's rule). The error in L1 is at most 2·d^steps. HippoRAG 2, section 3.5.
+        (PRPACK's rule), which only rescales: x = G·seeds ÷ (1 − d·m₀), m₀ the seed mass on such nodes.
+        The error in L1 of power is at most 2·d^steps. HippoRAG 2, section 3.5.
+        """
+        ...
+
+    def diffuse(
+        self, graph: Graph, columns: Any, *, damping: float, steps: int, solver: LinearSolver = "chebyshev"
+    ) -> Any:
+        """G·columns for G = (1 − d)·(I − d·A·D⁻¹)⁻¹: the plain linear system, without the restart of isolated mass.
+
+        columns : (n, c) of any sign
+        returns (n, c)
+        """
+        ...
+
+    def residual(self, graph: Graph, columns: Any, diffused: Any, *, damping: float) -> AnyFloats:
+        """L1 norm of (1 − d)·columns + d·A·D⁻¹·diffused − diffused, (c,) float64.
+
+        The L1 error of a column of `diffused` is at most its residual ÷ (1 − d).
+        """
+        ...
+
+    def rank_diffused(
+        self,
+        graph: Graph,
+        part: PassagePart,
+        seeds: SparseSeeds,
+        k: int,
+        *,
+        damping: float,
+        epsilon: float,
+        least_epsilon: float,
+    ) -> Certified:
+        """The k passages (nodes 0…P−1) with the greatest G·s, s the passage seeds of `part` and sparse phrase seeds.
+
+        Mass of the sparse seeds is pushed forward until every node keeps at most epsilon · degree. Queries whose k
+        passages are not certain then are pushed on, down to least_epsilon at most.
         """
         ...
 
@@ -88,12 +168,51 @@ def power_steps(damping: float, tolerance: float) -> int:
     return max(1, math.ceil(math.log(tolerance / 2) / math.log(damping)))
 
 
-def check_solve(graph: Graph, seeds: AnyFloats, damping: float, steps: int) -> None:
-    """UsageError unless the call to solve means something; the same words on every backend."""
+def chebyshev_contraction(damping: float) -> float:
+    """Factor by which a Chebyshev step shrinks the error in the end, on a spectrum in [1 − d, 1 + d]: 0.268 at 0.5."""
+    return damping / (1.0 + math.sqrt(1.0 - damping * damping))
+
+
+def chebyshev_steps(damping: float, tolerance: float) -> int:
+    """Steps after which the error is at most `tolerance` of the first one, in the norm weighed by 1 ÷ degree: 12 for
+    1e-6 at damping 0.5.
+    """
+    if damping == 0.0:
+        return 1
+    return max(1, math.ceil(math.log(tolerance / 2) / math.log(chebyshev_contraction(damping))))
+
+
+def steps_for(solver: LinearSolver, damping: float, tolerance: float) -> int:
+    """Steps that a solver takes to the tolerance."""
+    return (power_steps if solver == "power" else chebyshev_steps)(damping, tolerance)
+
+
+def step_weights(solver: LinearSolver, damping: float, steps: int) -> list[float]:
+    """The ω of each step of x ← ω·(d·A·D⁻¹·x + (1 − d)·s − x₋₁) + x₋₁: ones for power.
+
+    The last step is a plain one, ω = 1: it needs no x₋₁, and it smooths what is left.
+    """
+    weights = [1.0] * steps
+    if solver == "chebyshev":
+        for number in range(1, steps - 1):
+            weights[number] = 1.0 / (1.0 - damping**2 * weights[number - 1] / (2.0 if number == 1 else 4.0))
+    return weights
+
+
+def check_damping(damping: float) -> None:
     if not 0.0 <= damping < 1.0:
         raise UsageError(f"The damping must be in [0, 1). Got {damping}.")
+
+
+def check_steps(damping: float, steps: int) -> None:
+    check_damping(damping)
     if steps < 1:
         raise UsageError(f"The number of steps must be at least 1. Got {steps}.")
+
+
+def check_solve(graph: Graph, seeds: AnyFloats, damping: float, steps: int) -> None:
+    """UsageError unless the call to solve means something; the same words on every backend."""
+    check_steps(damping, steps)
     if seeds.ndim != 2 or seeds.shape[1] != graph.nodes:
         raise UsageError(f"Seeds must have the shape (queries, {graph.nodes}). Got {seeds.shape}.")
     sums = seeds.sum(axis=1, dtype=np.float64)
@@ -105,6 +224,40 @@ def check_solve(graph: Graph, seeds: AnyFloats, damping: float, steps: int) -> N
     if wrong.any():
         row = int(np.argmax(wrong))
         raise UsageError(f"Each row of seeds must sum to 1. Row {row} sums to {sums[row]:.6g}: normalise it first.")
+
+
+def check_columns(graph: Graph, columns: AnyFloats) -> None:
+    """UsageError unless there is one finite row a node."""
+    if columns.ndim != 2 or columns.shape[0] != graph.nodes:
+        raise UsageError(f"Columns must have the shape ({graph.nodes}, columns). Got {columns.shape}.")
+    sums = columns.sum(axis=0, dtype=np.float64)
+    if not np.all(np.isfinite(sums)):
+        raise UsageError(f"Columns must be finite. Column {int(np.argmin(np.isfinite(sums)))} is not.")
+
+
+def check_diffused(
+    graph: Graph, part: PassagePart, seeds: SparseSeeds, k: int, *, damping: float, epsilon: float, least_epsilon: float
+) -> None:
+    """UsageError unless the call to rank_diffused means something."""
+    check_damping(damping)
+    if k < 1:
+        raise UsageError(f"k must be at least 1. Got {k}.")
+    if not 0.0 < least_epsilon <= epsilon < float("inf"):
+        raise UsageError(f"Need 0 < least_epsilon ≤ epsilon. Got least_epsilon {least_epsilon}, epsilon {epsilon}.")
+    passages, queries = part.diffused.shape[0], len(part.queries)
+    if passages > graph.nodes or part.queries.ndim != 2 or part.queries.shape[1] != part.diffused.shape[1]:
+        raise UsageError(
+            f"Diffused vectors {part.diffused.shape}, queries {part.queries.shape} and {graph.nodes} nodes do not fit."
+        )
+    if len(seeds.indptr) != queries + 1 or len(seeds.nodes) != len(seeds.weights):
+        raise UsageError(f"Give the seeds of {queries} queries, one weight a node.")
+    if len(seeds.nodes) and (seeds.nodes.min() < 0 or seeds.nodes.max() >= graph.nodes):
+        raise UsageError(f"Seeds must be nodes in [0, {graph.nodes}).")
+    if not np.all(np.isfinite(seeds.weights)) or np.any(np.asarray(seeds.weights) < 0):
+        raise UsageError("Weights of seeds must be finite and not negative.")
+    for name in ("queries", "slope", "offset"):
+        if not np.all(np.isfinite(getattr(part, name))):
+            raise UsageError(f"The '{name}' of the passage part must be finite.")
 
 
 def check_topk(queries: AnyFloats, keys: AnyFloats, k: int) -> None:
