@@ -8,6 +8,7 @@ from hippogpu.backends.seam import (
     Certified,
     Graph,
     PassagePart,
+    Residual,
     SparseSeeds,
     TopK,
     best_of_row,
@@ -74,12 +75,11 @@ class ReferenceBackend:
             x, before = omega * (walked - before) + before, x
         return x
 
-    def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> AnyFloats:
+    def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> Residual:
         check_damping(damping)
         check_columns(graph, columns)
         s, x = np.asarray(columns, np.float64), np.asarray(diffused, np.float64)
-        left: AnyFloats = np.abs((1 - damping) * s + damping * walk(graph, x) - x).sum(axis=0)
-        return left
+        return residual_of((1 - damping) * s + damping * walk(graph, x) - x, graph.degrees)
 
     def rank_diffused(
         self,
@@ -113,13 +113,21 @@ class ReferenceBackend:
         )
 
 
+def residual_of(left: AnyFloats, degrees: AnyFloats) -> Residual:
+    """The two norms of what is left in each column (n, c)."""
+    left = np.abs(left)
+    shares = np.divide(left, degrees[:, None], out=np.zeros(left.shape), where=degrees[:, None] > 0)
+    return Residual(left.sum(axis=0), shares.max(axis=0, initial=0.0))
+
+
 def _rank_pushed(
     graph: Graph, base: AnyFloats, seeds: AnyFloats, k: int, damping: float, epsilon: float, least: float
 ) -> tuple[Ints, AnyFloats, AnyFloats, bool, float, int]:
     """One row of Certified: pushes on with a tenth of epsilon until no other passage can reach the k-th."""
     passages, edges = len(base), 0
     degrees = graph.degrees[:passages]
-    mass, left = np.zeros(graph.nodes), np.array(seeds)
+    mass: AnyFloats = np.zeros(graph.nodes)
+    left: AnyFloats = np.array(seeds)
     while True:
         mass, left, touched = push(graph, mass, left, damping=damping, epsilon=epsilon)
         edges += touched

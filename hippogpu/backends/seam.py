@@ -41,6 +41,17 @@ class Graph(NamedTuple):
         return len(self.degrees)
 
 
+class Residual(NamedTuple):
+    """How far x is from solving its system, for each column: (1 − d)·s + d·P·x − x.
+
+    l1 (c,) float64         its L1 norm; that of the error is at most l1 ÷ (1 − d)
+    over_degree (c,) float64 its greatest share of a degree; the error of a node is at most that · degree ÷ (1 − d)
+    """
+
+    l1: AnyFloats
+    over_degree: AnyFloats
+
+
 class SparseSeeds(NamedTuple):
     """Seeds that few nodes hold: those of query b are nodes[indptr[b]:indptr[b+1]], each once, with their weights.
 
@@ -57,6 +68,7 @@ class PassagePart(NamedTuple):
 
     diffused (P, w) G·V on passages and ones (P,) G·1 on passages, both put on the backend
     queries (B, w) · slope (B,) · offset (B,)
+    error: diffused·query is off by at most error · |query| · degree, and ones by error · degree (Residual.error)
     """
 
     diffused: Any
@@ -64,6 +76,7 @@ class PassagePart(NamedTuple):
     queries: AnyFloats
     slope: AnyFloats
     offset: AnyFloats
+    error: float = 0.0
 
 
 class Certified(NamedTuple):
@@ -112,9 +125,7 @@ class Backend(Protocol):
         """The k nearest keys of each query by inner product, worked out in blocks under the byte budget."""
         ...
 
-    def solve(
-        self, graph: Graph, seeds: Any, *, damping: float, steps: int, solver: LinearSolver = "power"
-    ) -> Any:
+    def solve(self, graph: Graph, seeds: Any, *, damping: float, steps: int, solver: LinearSolver = "power") -> Any:
         """Personalised PageRank mass of every node, one row a query.
 
         seeds : (B, n), rows ≥ 0 summing to 1
@@ -135,11 +146,8 @@ class Backend(Protocol):
         """
         ...
 
-    def residual(self, graph: Graph, columns: Any, diffused: Any, *, damping: float) -> AnyFloats:
-        """L1 norm of (1 − d)·columns + d·A·D⁻¹·diffused − diffused, (c,) float64.
-
-        The L1 error of a column of `diffused` is at most its residual ÷ (1 − d).
-        """
+    def residual(self, graph: Graph, columns: Any, diffused: Any, *, damping: float) -> Residual:
+        """How far `diffused` (n, c) is from G·columns, worked out in float64."""
         ...
 
     def rank_diffused(
@@ -260,6 +268,12 @@ def check_diffused(
             raise UsageError(f"The '{name}' of the passage part must be finite.")
 
 
+def nothing_certified(queries: int, k: int) -> Certified:
+    """Certified arrays of that shape, to be filled."""
+    ids, scores, bounds = np.empty((queries, k), np.int32), np.empty((queries, k)), np.empty((queries, k))
+    return Certified(ids, scores, bounds, np.zeros(queries, bool), np.zeros(queries), np.zeros(queries, np.int64))
+
+
 def check_topk(queries: AnyFloats, keys: AnyFloats, k: int) -> None:
     """UsageError unless the shapes agree and k is at least 1."""
     if k < 1:
@@ -279,12 +293,16 @@ def best_of_row(row: AnyFloats, k: int) -> AnyInts:
     return chosen[np.lexsort((chosen, -row[chosen]))]
 
 
+def no_number() -> UsageError:
+    return UsageError("Scores must be numbers. Some are NaN: look for a vector that is not finite.")
+
+
 def select_rows(scores: AnyFloats, k: int) -> Ints:
     """best_of_row for each row; UsageError for k < 1 or a score that is not a number."""
     if k < 1:
         raise UsageError(f"k must be at least 1. Got {k}.")
     if np.isnan(scores).any():
-        raise UsageError("Scores must be numbers. Some are NaN: look for a vector that is not finite.")
+        raise no_number()
     k = min(k, scores.shape[1])
     chosen = np.empty((len(scores), k), np.int32)
     for number, row in enumerate(scores):
