@@ -10,9 +10,11 @@ import typer
 
 from hippogpu.cli import options
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
+from hippogpu.cli.runs import Job, write_file
 from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
 from hippogpu.corpus import read_queries
 from hippogpu.errors import UsageError
+from hippogpu.runs import ranking_value
 from hippogpu.searcher import Searcher
 from hippogpu.types import Ranking
 
@@ -27,6 +29,14 @@ def search(
     method: options.Method = None,
     solver: options.Solver = None,
     why: Annotated[bool, typer.Option("--why", help="Show the facts kept and the seeds.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Write a run here: .jsonl, .trec or .parquet; resumes."),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, help="Questions of --output made durable together (at most 512).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Start --output again, whatever is there.")] = False,
     config: options.ConfigFile = None,
     backend: options.Backend = None,
     json: options.Json = False,
@@ -34,13 +44,25 @@ def search(
 ) -> None:
     """Rank passages for a question, or for each question of a file.
 
+    With --output the rankings of a file of any length go to another file. The same command again goes on where it was
+    cut, and does nothing when the file is whole.
+
     \b
     hippogpu search wiki.hippo "Which county borders the one where Johnnycake lies?" --why
     hippogpu search wiki.hippo --queries questions.jsonl -k 20 --json > run.jsonl
+    hippogpu search wiki.hippo --queries questions.jsonl -k 100 --output run.trec
     """
     if (question is None) == (queries is None):
         raise UsageError("Give either a QUESTION or --queries FILE.")
     settings, run = _settings(config, method, solver, backend)
+    if output is not None:
+        if queries is None or why:
+            raise UsageError("--output writes a run of --queries FILE, without --why.")
+        job = Job(queries, output, k, settings, batch=batch, force=force)
+        write_file(Searcher.open(folder, run=run), job, json=json, quiet=quiet)
+        return
+    if batch is not None or force:
+        raise UsageError("--batch and --force are of --output FILE. Name one, or leave them out.")
     asked, refused = _asked(question, queries)
     searcher = Searcher.open(folder, run=run)
     for id_, ranking in _rankings(searcher, asked, k, settings):
@@ -115,22 +137,6 @@ def demo(
             continue
         show_ranking(answer.ranking, why=True, gold=answer.gold, dense_ranks=answer.dense_ranks)
     note(f"The index is in '{folder}'. Ask your own: hippogpu search {folder} \"...\" --why", quiet=quiet)
-
-
-def ranking_value(ranking: Ranking, query_id: str | None) -> dict[str, Any]:
-    """A ranking as the JSON object of `search --json`."""
-    return {
-        "query_id": query_id,
-        "query": ranking.query,
-        "method": ranking.method,
-        "solver": ranking.solver,
-        "fallback": ranking.fallback,
-        "certified": ranking.certified,
-        "passages": [{"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits],
-        "facts": [[fact.subject, fact.predicate, fact.object] for fact in ranking.facts],
-        "seeds": [seed._asdict() for seed in ranking.seeds],
-        "ms": {stage: round(spent, 3) for stage, spent in ranking.ms.items()},
-    }
 
 
 def show_ranking(ranking: Ranking, *, why: bool, gold: tuple[str, ...] = (), dense_ranks: tuple[int, ...] = ()) -> None:

@@ -17,7 +17,7 @@ LAYERS = (
     {"llm"},
     {"corpus", "openie", "embed", "tables", "backends", "store"},
     {"synonyms", "graph", "diffuse", "methods"},
-    {"index", "searcher", "evaluate"},
+    {"index", "searcher", "evaluate", "runs"},
     {"serve", "integrations", "testing", "demo"},
     {"cli"},
     {"__main__", "__init__"},
