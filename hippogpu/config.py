@@ -13,7 +13,7 @@ from hippogpu.text import TextRule
 
 EdgeRule = Literal["max", "parallel"]
 FactText = Literal["plain", "tuple"]
-BackendName = Literal["auto", "cpu", "reference"]
+BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
 MethodName = Literal["hippo2", "dense"]
 LinearSolver = Literal["power", "chebyshev"]
 SolverName = Literal["auto", "power", "chebyshev", "diffused"]

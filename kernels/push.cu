@@ -1,7 +1,7 @@
 // Forward push of sparse seeds, a block a question: rounds in which every node that keeps more than epsilon · degree
 // moves all of it, 1 − d of it into its mass and d of it on to its neighbours.
 //
-// What a node keeps is a whole number of units (2⁻⁶¹ of the question's seeds or less), so that additions by many threads
+// What a node keeps is a whole number of units (2⁻⁶⁰ of the question's seeds or less), so that additions by many threads
 // give the same sum in any order, and a result is the same on every run. Every addition is rounded down: what is lost is
 // less than a unit an edge, which the caller adds to the bounds.
 #include "common.cuh"
@@ -131,12 +131,12 @@ SHARED_CODE Count reached_bits(
 #define AS_WALKER(row) Walker{left + (row) * nodes, mass + (row) * passages, frontier + (row) * nodes, \
     next + (row) * nodes, moved + (row) * nodes, units[row], damping, epsilon, passages}
 
-// The nodes above the threshold into the frontier, their number into sizes. Grid (blocks, questions).
+// The nodes above the threshold into the frontier, their number into sizes. Grid (questions, blocks).
 extern "C" __global__ void __launch_bounds__(256)
     push_scan(WALKERS, const double* degrees, const int* questions, int* sizes) {
-  const Long row = questions[blockIdx.y];
+  const Long row = questions[blockIdx.x];
   const Walker walker = AS_WALKER(row);
-  const Long lane = (Long)blockIdx.x * blockDim.x + threadIdx.x, lanes = (Long)gridDim.x * blockDim.x;
+  const Long lane = (Long)blockIdx.y * blockDim.x + threadIdx.x, lanes = (Long)gridDim.y * blockDim.x;
   find_active(walker, degrees, nodes, sizes + row, lane, lanes);
 }
 
@@ -176,11 +176,11 @@ extern "C" __global__ void __launch_bounds__(TILE) push_rounds(
   if (lane == 0) touched[row] += count;
 }
 
-// The greatest residual ÷ degree of each question, as the bits of a float64. Grid (blocks, questions).
+// The greatest residual ÷ degree of each question, as the bits of a float64. Grid (questions, blocks).
 extern "C" __global__ void __launch_bounds__(256) push_reached(
     const Count* left, const double* units, Long nodes, const double* degrees, const int* questions, Count* reached) {
-  const Long row = questions[blockIdx.y];
-  const Long lane = (Long)blockIdx.x * blockDim.x + threadIdx.x, lanes = (Long)gridDim.x * blockDim.x;
+  const Long row = questions[blockIdx.x];
+  const Long lane = (Long)blockIdx.y * blockDim.x + threadIdx.x, lanes = (Long)gridDim.y * blockDim.x;
   const Count bits = reached_bits(left + row * nodes, degrees, units[row], nodes, lane, lanes);
   if (bits) keep_greatest(&reached[row], bits);
 }

@@ -154,14 +154,14 @@ SHARED_CODE int power_of_two(int at_least) {
 #ifdef __CUDACC__
 
 // scores (B, columns) float32 in chunks; numbers (B, columns) int32 if numbered, else a score's number is its place.
-// best, ids (B, chunks, k); low, high (B, chunks). Grid (chunks, B).
+// best, ids (B, chunks, k); low, high (B, chunks). Grid (B, chunks).
 extern "C" __global__ void __launch_bounds__(512) topk_rows(
     const float* scores, const int* numbers, int numbered, int columns, int chunk, int k, float* best, int* ids,
     float* low, float* high) {
   __shared__ Selection selection;
-  const int lane = threadIdx.x, lanes = blockDim.x, start = blockIdx.x * chunk;
+  const int lane = threadIdx.x, lanes = blockDim.x, start = blockIdx.y * chunk;
   const int count = columns - start < chunk ? columns - start : chunk;
-  const Long row = blockIdx.y, spot = row * gridDim.x + blockIdx.x;
+  const Long row = blockIdx.x, spot = row * gridDim.y + blockIdx.y;
   const float* here = scores + row * columns + start;
   if (lane == 0) begin_selection(selection, k, count);
   __syncthreads();

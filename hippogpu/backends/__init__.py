@@ -36,13 +36,36 @@ logger = logging.getLogger("hippogpu.backends")
 
 
 def load_backend(name: BackendName = "auto", *, budget_bytes: int = 512 * 2**20) -> Backend:
-    """The backend of that name; auto takes the CPU and logs so, as no CUDA backend is built in yet."""
+    """The backend of that name; auto takes CUDA when a device answers, else the CPU, and logs which and why.
+
+    cuda and cugraph raise MissingExtraError without their package, and HippoError when no device answers.
+    """
+    if name == "auto":
+        name = _best_here()
     if name == "reference":
         from hippogpu.backends.reference import ReferenceBackend
 
         return ReferenceBackend(budget_bytes)
+    if name == "cuda":
+        from hippogpu.backends.cuda import CudaBackend
+
+        return CudaBackend(budget_bytes)
+    if name == "cugraph":
+        from hippogpu.backends.cugraph import CugraphBackend
+
+        return CugraphBackend(budget_bytes)
     from hippogpu.backends.cpu import CpuBackend
 
-    if name == "auto":
-        logger.info("backend cpu: this version has no CUDA backend")
     return CpuBackend(budget_bytes)
+
+
+def _best_here() -> BackendName:
+    """What auto stands for on this machine."""
+    from hippogpu.backends.devices import find_device
+
+    found = find_device()
+    if found.device is None:
+        logger.info("backend cpu: %s", found.reason)
+        return "cpu"
+    logger.info("backend cuda: %s", found.device)
+    return "cuda"
