@@ -81,8 +81,8 @@ class Kernels:
 
     def load(self, name: str) -> None:
         """Compiles a source, or takes it from the cache, and holds its kernels."""
-        module = self._cupy.RawModule(code=source(name), options=OPTIONS)
         try:
+            module = self._cupy.RawModule(code=source(name), options=OPTIONS)
             found = {entry: module.get_function(entry) for entry in ENTRIES[name]}
         except (self._cupy.cuda.compiler.CompileException, self._cupy.cuda.driver.CUDADriverError) as error:
             capability = self._cupy.cuda.Device().compute_capability

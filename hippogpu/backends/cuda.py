@@ -9,7 +9,7 @@ import numpy as np
 
 from hippogpu.backends._kernels import Kernels
 from hippogpu.backends.cuda_layout import compress, cut
-from hippogpu.backends.cuda_rank import rank_in_blocks
+from hippogpu.backends.cuda_rank import Device, rank_in_blocks
 from hippogpu.backends.cuda_solve import LEAST_DEGREE, THREADS, WARP, CudaGraph, Teams, Walk, blocks, columns_at_once
 from hippogpu.backends.cuda_sparse import SparseWalk
 from hippogpu.backends.cuda_topk import best_of_rows, topk_in_blocks
@@ -142,7 +142,7 @@ class CudaBackend:
         check_diffused(graph, part, seeds, k, damping=damping, epsilon=epsilon, least_epsilon=least_epsilon)
         part = part._replace(diffused=self.put(part.diffused), ones=self.put(part.ones))
         return rank_in_blocks(
-            self._cupy, self._kernels, _on_device(graph), part, seeds, k,
+            Device(self._cupy, self._kernels, self.get), _on_device(graph), part, seeds, k,
             damping=damping, epsilon=epsilon, least_epsilon=least_epsilon, budget_bytes=self._budget_bytes,
         )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,14 @@ from hippogpu.types import AnyFloats, AnyInts
 SCAN_THREADS, TILE = 256, 512
 # Seeds are counted in units of at most 2⁻⁶⁰ of their sum, so that 64 bits hold them with room to spare.
 UNIT_BITS = 61
+
+
+class Device(NamedTuple):
+    """CuPy, the kernels, and how an array comes to the host; NumPy where the kernels are compiled for the host."""
+
+    xp: Any
+    kernels: Kernels
+    get: Callable[[Any], Any]
 
 
 class Walkers(NamedTuple):
@@ -52,8 +61,7 @@ class Answer(NamedTuple):
 
 
 def rank_in_blocks(
-    cupy: Any,
-    kernels: Kernels,
+    device: Device,
     graph: CudaGraph,
     part: PassagePart,
     seeds: SparseSeeds,
@@ -66,7 +74,7 @@ def rank_in_blocks(
 ) -> Certified:
     """Certified, over blocks of questions whose state fits the budget."""
     passages, questions = len(part.diffused), len(part.queries)
-    ranker = Ranker(cupy, kernels, graph, part, min(k, passages), damping)
+    ranker = Ranker(device, graph, part, min(k, passages), damping)
     size = max(1, budget_bytes // ranker.question_bytes)
     answers: list[Answer] = []
     for block in blocks(questions, size):
@@ -94,17 +102,17 @@ class Candidates(NamedTuple):
 class Ranker:
     """One call's constants: the graph, the passage part, k and the damping."""
 
-    def __init__(
-        self, cupy: Any, kernels: Kernels, graph: CudaGraph, part: PassagePart, k: int, damping: float
-    ) -> None:
-        self._cupy, self._kernels, self._graph, self._part = cupy, kernels, graph, part
+    def __init__(self, device: Device, graph: CudaGraph, part: PassagePart, k: int, damping: float) -> None:
+        self._xp, self._kernels, self._get = device
+        self._graph, self._part = graph, part
         self._k, self._damping = k, damping
         self._passages = len(part.diffused)
         self._candidates = min(self._passages, max(2 * k, k + 64))
-        self._ones = part.ones.astype(cupy.float64)
+        xp = self._xp
+        self._ones = part.ones.astype(xp.float64)
         self._degrees = graph.degrees[: self._passages]
         # A norm in float32 is off by far less than the thousandth that is added.
-        self._norms = 1.001 * cupy.sqrt(cupy.square(part.diffused).sum(axis=1)).astype(cupy.float64)
+        self._norms = 1.001 * xp.sqrt(xp.square(part.diffused).sum(axis=1)).astype(xp.float64)
 
     @property
     def question_bytes(self) -> int:
@@ -114,7 +122,7 @@ class Ranker:
 
     def rank(self, block: slice, seeds: SparseSeeds, epsilon: float, least: float) -> list[Answer]:
         """The answers of a block of questions, each pushed on until it is certain or has reached the least epsilon."""
-        affine = Affine.of(self._cupy, self._part, block)
+        affine = Affine.of(self._xp, self._part, block)
         question, walkers = self._start(seeds, block, len(affine.slope))
         answers: dict[int, Answer] = {}
         waiting = np.arange(len(affine.slope))
@@ -130,7 +138,7 @@ class Ranker:
 
     def _start(self, seeds: SparseSeeds, block: slice, count: int) -> tuple[Question, Walkers]:
         """The seeds as whole units at their nodes; rounding down loses less than a unit a seed."""
-        xp, nodes = self._cupy, self._graph.nodes
+        xp, nodes = self._xp, self._graph.nodes
         indptr = seeds.indptr[block.start : block.start + count + 1]
         here = slice(int(indptr[0]), int(indptr[-1]))
         number = np.diff(indptr)
@@ -156,7 +164,7 @@ class Ranker:
 
     def _push(self, walkers: Walkers, waiting: AnyInts, epsilon: float) -> None:
         """Rounds for the waiting questions until no node keeps more than epsilon · degree."""
-        xp, graph = self._cupy, self._graph
+        xp, graph = self._xp, self._graph
         rows = xp.asarray(waiting.astype(np.int32))
         walkers.sizes.fill(0)
         walkers.reached.fill(0)
@@ -176,10 +184,10 @@ class Ranker:
         The float32 products choose candidates, twice k or more, which are scored again in float64. A passage outside
         them counts with its bound and the most that its float32 product may be short.
         """
-        xp, d = self._cupy, self._damping
+        xp, d = self._xp, self._damping
         rows = xp.asarray(waiting)
-        reached = xp.asnumpy(walkers.reached).view(np.float64)[waiting]
-        edges = xp.asnumpy(walkers.touched)[waiting]
+        reached = self._get(walkers.reached).view(np.float64)[waiting]
+        edges = self._get(walkers.touched)[waiting]
         lost = lost_mass(question, waiting, edges, d)
         pushed = walkers.mass[rows] + (1 - d) * (
             walkers.left[rows, : self._passages].astype(xp.float64) * walkers.units[rows, None]
@@ -190,13 +198,13 @@ class Ranker:
         ids = xp.sort(best_of_rows(xp, self._kernels, scores, self._candidates).ids.astype(xp.int64), axis=1)
         upper = scores + bounds + affine.doubt(xp, rows, self._norms, self._ones, self._degrees, SINGLE)
         upper[xp.arange(len(waiting))[:, None], ids] = -np.inf
-        outside = xp.asnumpy(upper.max(axis=1)) if self._passages else np.full(len(waiting), -np.inf)
+        outside = self._get(upper.max(axis=1)) if self._passages else np.full(len(waiting), -np.inf)
         norms, ones, degrees = self._norms[ids], self._ones[ids], self._degrees[ids]
         doubt = affine.doubt(xp, rows, norms, ones, degrees, DOUBLE)
         doubt += xp.asarray(2.0**-46 * question.total[waiting])[:, None]
         found = affine.exact(xp, rows, self._part.diffused[ids], ones) + xp.take_along_axis(pushed, ids, axis=1)
         short = xp.take_along_axis(bounds, ids, axis=1)
-        candidates = Candidates(*(xp.asnumpy(array) for array in (ids, found, short, doubt)))
+        candidates = Candidates(*(self._get(array) for array in (ids, found, short, doubt)))
         return [
             choose(candidates, row, self._k, float(outside[row]), float(reached[row]), int(edges[row]))
             for row in range(len(waiting))

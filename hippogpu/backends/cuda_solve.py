@@ -85,8 +85,8 @@ def teams_for(batch: int, mean_row: float) -> Teams:
 class Walk:
     """Fixed numbers of fused steps on one device, recorded as CUDA graphs where a loop comes again."""
 
-    def __init__(self, cupy: Any, kernels: Kernels) -> None:
-        self._cupy = cupy
+    def __init__(self, xp: Any, kernels: Kernels) -> None:
+        self._xp = xp
         self._kernels = kernels
         self._seen: dict[tuple[Any, ...], Recording] = {}
         # A recording's arrays serve one call at a time.
@@ -98,7 +98,7 @@ class Walk:
         weights = step_weights(solver, damping, steps)
         if len(graph.columns) * batch >= RECORDED_BELOW:
             loop = self.loop(graph, batch, damping)
-            _fill(loop, columns, damping)
+            fill(loop, columns, damping)
             return self.steps(graph, loop, weights)
         with self._lock:
             return self._recording(graph, batch, damping, steps, solver).run(self, columns, damping, weights)
@@ -117,7 +117,7 @@ class Walk:
 
     def loop(self, graph: CudaGraph, batch: int, damping: float) -> Loop:
         """Fresh arrays for a loop of that batch."""
-        xp, shape = self._cupy, (graph.nodes, batch)
+        xp, shape = self._xp, (graph.nodes, batch)
         return Loop(
             xp.empty(shape, xp.float32),
             xp.empty(shape, xp.float32),
@@ -175,7 +175,7 @@ class Recording:
 
     def run(self, walk: Walk, columns: Any, damping: float, weights: list[float]) -> Any:
         """A copy of the result: the arrays are used again."""
-        _fill(self._loop, columns, damping)
+        fill(self._loop, columns, damping)
         self._calls += 1
         if self._calls == 2:
             self._record(walk, weights)
@@ -187,14 +187,14 @@ class Recording:
 
     def _record(self, walk: Walk, weights: list[float]) -> None:
         """The first call compiled and loaded the kernels, which must not happen while a stream is recorded."""
-        stream = walk._cupy.cuda.Stream(non_blocking=True)
+        stream = walk._xp.cuda.Stream(non_blocking=True)
         with stream:
             stream.begin_capture()
             self._result = walk.steps(self._graph, self._loop, weights)
             self._recorded = stream.end_capture()
 
 
-def _fill(loop: Loop, columns: Any, damping: float) -> None:
+def fill(loop: Loop, columns: Any, damping: float) -> None:
     """The first y = d·D⁻¹·s, and r = (1 − d)·s."""
     loop.y[...] = columns * loop.scale[:, None]
     loop.r[...] = columns * np.float32(1 - damping)

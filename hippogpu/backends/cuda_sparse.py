@@ -42,8 +42,9 @@ class SparseWalk:
         xp, shape = self._cupy, (graph.nodes, graph.nodes)
         csr = expand(Edges(*(xp.asnumpy(array) for array in graph.edges)))
         sparse = importlib.import_module("cupyx.scipy.sparse")
-        matrix = sparse.csr_matrix((xp.asarray(csr.weights), graph.columns, graph.indptr.astype(xp.int32)), shape=shape)
-        # Rows come in two runs; cuSPARSE's product asks for ascending columns.
+        # Rows come in two runs and cuSPARSE's product asks for ascending columns: sorted in place, so in a copy.
+        arrays = (xp.asarray(csr.weights), graph.columns.copy(), graph.indptr.astype(xp.int32))
+        matrix = sparse.csr_matrix(arrays, shape=shape)
         matrix.sort_indices()
         self._latest = (graph.degrees, matrix)
         return matrix

@@ -1,0 +1,122 @@
+"""The push, compiled for the host, and the certificate on top of it, against the float64 reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from host import HostKernels, host_graph
+
+from hippogpu.backends import Certified, PassagePart, SparseSeeds
+from hippogpu.backends.cuda_rank import Device, rank_in_blocks, unit_of
+from hippogpu.backends.reference import ReferenceBackend
+from hippogpu.testing.graphs import hub_graph, small_graph
+from hippogpu.types import AnyFloats, Csr
+
+GRAPHS = {
+    "1000 nodes": small_graph(1000, seed=1, edges_a_node=8.0),
+    "a hub with half the edges": hub_graph(2000),
+    "33 nodes": small_graph(33, seed=2),
+    "no edges": small_graph(31, isolated=1.0),
+}
+# What float64 sums of the reference itself are off by.
+ROUNDING = 1e-13
+
+
+def question(graph: Csr, *, queries: int = 7, seed: int = 0) -> tuple[PassagePart, SparseSeeds]:
+    """A third of the nodes are passages with diffused vectors; each query has up to five seeds."""
+    random, passages, backend = np.random.default_rng(seed), graph.nodes // 3, ReferenceBackend()
+    columns = np.zeros((graph.nodes, 25))
+    vectors = random.standard_normal((passages, 24))
+    columns[:passages] = np.column_stack([vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.ones(passages)])
+    diffused = backend.diffuse(backend.put_graph(graph), columns, damping=0.5, steps=40)[:passages].astype(np.float32)
+    texts = random.standard_normal((queries, 24)).astype(np.float32)
+    texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+    slope, offset = random.uniform(0.03, 0.1, queries), random.uniform(0, 0.05, queries)
+    part = PassagePart(np.ascontiguousarray(diffused[:, :-1]), diffused[:, -1].copy(), texts, slope, offset)
+    counts = random.integers(0, 6, queries)
+    nodes = np.concatenate([np.empty(0), *(random.choice(graph.nodes, c, replace=False) for c in counts)])
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return part, SparseSeeds(indptr, nodes.astype(np.int32), random.random(len(nodes)))
+
+
+def ranked(
+    graph: Csr, part: PassagePart, seeds: SparseSeeds, k: int, epsilon: float, least: float, budget_bytes: int = 2**24
+) -> Certified:
+    device = Device(np, HostKernels(), np.asarray)
+    return rank_in_blocks(
+        device, host_graph(graph), part, seeds, k,
+        damping=0.5, epsilon=epsilon, least_epsilon=least, budget_bytes=budget_bytes,
+    )  # fmt: skip
+
+
+def exact_scores(graph: Csr, part: PassagePart, seeds: SparseSeeds) -> AnyFloats:
+    backend, start = ReferenceBackend(), np.zeros((graph.nodes, len(part.queries)))
+    start[seeds.nodes, np.repeat(np.arange(len(part.queries)), np.diff(seeds.indptr))] = seeds.weights
+    mass = backend.diffuse(backend.put_graph(graph), start, damping=0.5, steps=60)[: len(part.ones)].T
+    products = part.queries.astype(np.float64) @ part.diffused.astype(np.float64).T
+    return mass + part.slope[:, None] * products + part.offset[:, None] * part.ones
+
+
+@pytest.mark.parametrize("epsilon", [1e-2, 1e-4, 1e-7])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_exact_score_lies_within_the_bounds(name: str, epsilon: float) -> None:
+    part, seeds = question(GRAPHS[name])
+    found = ranked(GRAPHS[name], part, seeds, 5, epsilon, epsilon)
+    exact = np.take_along_axis(exact_scores(GRAPHS[name], part, seeds), found.ids, axis=1)
+    assert (found.scores - exact).max() <= ROUNDING
+    assert (exact - found.scores - found.bounds).max() <= ROUNDING
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_certified_ranking_is_the_exact_one(name: str) -> None:
+    part, seeds = question(GRAPHS[name], seed=1)
+    found = ranked(GRAPHS[name], part, seeds, 5, 1e-3, 1e-9)
+    exact = exact_scores(GRAPHS[name], part, seeds)
+    assert found.certified.any()
+    for row in np.flatnonzero(found.certified):
+        best = np.sort(exact[row])[::-1][: found.ids.shape[1]]
+        assert np.abs(np.sort(exact[row][found.ids[row]])[::-1] - best).max() <= ROUNDING
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_rounds_are_those_of_the_reference(name: str) -> None:
+    part, seeds = question(GRAPHS[name], seed=2)
+    backend = ReferenceBackend()
+    wanted = backend.rank_diffused(
+        backend.put_graph(GRAPHS[name]), part, seeds, 5, damping=0.5, epsilon=1e-5, least_epsilon=1e-5
+    )
+    found = ranked(GRAPHS[name], part, seeds, 5, 1e-5, 1e-5)
+    assert np.array_equal(found.edges, wanted.edges)
+    assert np.allclose(found.epsilon, wanted.epsilon, rtol=1e-9, atol=0)
+
+
+def test_a_budget_of_a_question_at_a_time_changes_nothing() -> None:
+    graph = GRAPHS["1000 nodes"]
+    part, seeds = question(graph, seed=3)
+    whole, alone = (ranked(graph, part, seeds, 5, 1e-4, 1e-8, budget) for budget in (2**24, 1))
+    assert all(np.array_equal(a, b) for a, b in zip(whole, alone, strict=True))
+
+
+def test_pushing_on_reaches_what_one_push_reaches() -> None:
+    graph = GRAPHS["1000 nodes"]
+    part, seeds = question(graph, seed=4)
+    at_once = ranked(graph, part, seeds, 3, 1e-9, 1e-9)
+    in_steps = ranked(graph, part, seeds, 3, 1e-2, 1e-9)
+    sure = in_steps.certified & at_once.certified
+    assert sure.any()
+    assert np.array_equal(np.sort(in_steps.ids[sure], axis=1), np.sort(at_once.ids[sure], axis=1))
+
+
+def test_an_error_of_the_diffused_vectors_widens_the_bounds() -> None:
+    graph = GRAPHS["1000 nodes"]
+    part, seeds = question(graph, seed=5)
+    tight = ranked(graph, part, seeds, 5, 1e-4, 1e-4)
+    loose = ranked(graph, part._replace(error=1e-3), seeds, 5, 1e-4, 1e-4)
+    assert (loose.bounds > tight.bounds).all()
+
+
+def test_seeds_fit_in_their_units() -> None:
+    totals = np.array([0.0, 1e-12, 0.75, 1.0, 5.0, 1e9])
+    units = totals / unit_of(totals)
+    assert units[0] == 0
+    assert ((units[1:] >= 2.0**60) & (units[1:] <= 2.0**61)).all()
