@@ -1,0 +1,1 @@
+"""Personalised PageRank: our solvers beside others, over graphs from a thousand passages to a million."""
