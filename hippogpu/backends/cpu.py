@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -31,7 +33,7 @@ from hippogpu.config import LinearSolver, Precision
 from hippogpu.types import AnyFloats, Csr, Ints
 
 if TYPE_CHECKING:
-    from hippogpu.backends.cpu_push import Space
+    from hippogpu.backends.cpu_rank import Desk, Scoring
 
 # A block of scores of this size stays in the caches between the product and the look at it.
 _CACHED_BYTES = 4 * 2**20
@@ -51,7 +53,9 @@ class CpuBackend:
     def __init__(self, budget_bytes: int = 512 * 2**20, precision: Precision = "float32") -> None:
         self._budget_bytes = budget_bytes
         self._dtype = np.dtype(precision)
-        self._kept: tuple[AnyFloats, Space] | None = None
+        self._lock = threading.Lock()
+        self._desks_of: AnyFloats | None = None
+        self._desks: list[Desk] = []
 
     def put(self, array: AnyFloats) -> AnyFloats:
         return np.ascontiguousarray(array, self._dtype)
@@ -140,38 +144,82 @@ class CpuBackend:
         epsilon: float,
         least_epsilon: float,
     ) -> Certified:
-        from hippogpu.backends.cpu_push import rank_rows
-
         check_diffused(graph, part, seeds, k, damping=damping, epsilon=epsilon, least_epsilon=least_epsilon)
-        passages, queries = len(part.diffused), np.ascontiguousarray(part.queries, self._dtype)
-        found = nothing_certified(len(queries), min(k, passages))
+        found = nothing_certified(len(part.queries), min(k, len(part.diffused)))
         if not found.ids.size:
             found.certified[:] = True
             return found
-        roundoff = float(np.finfo(self._dtype).eps) / 2
-        slope, offset = (np.asarray(values, np.float64) for values in (part.slope, part.offset))
-        length = np.abs(slope) * np.linalg.norm(np.asarray(part.queries, np.float64), axis=1)
-        with self._space(graph, passages) as space:
-            rank_rows(
-                graph.indptr, graph.indices, graph.weights, graph.degrees, queries @ part.diffused.T, part.diffused,
-                part.ones, queries, slope, offset,
-                # The rounding of a sum of w products is at most w roundoffs of the product of the lengths, and the
-                # length of a row of G·V at most that of G·1, as V has unit rows.
-                length * (queries.shape[1] + 2) * roundoff, length + np.abs(offset),
-                part.error * graph.degrees[:passages] + roundoff * part.ones,
-                seeds.indptr, seeds.nodes, np.asarray(seeds.weights, np.float64), damping, epsilon, least_epsilon,
-                *space, *found,
-            )  # fmt: skip
+        self._rank(graph, part, seeds, found, damping=damping, epsilon=epsilon, least=least_epsilon)
         return found
 
-    @contextmanager
-    def _space(self, graph: Graph, passages: int) -> Iterator[Space]:
-        """Working memory for the graph that no other thread uses; the last one is kept for the next call."""
-        from hippogpu.backends.cpu_push import space_for, threads
+    def _rank(
+        self,
+        graph: Graph,
+        part: PassagePart,
+        seeds: SparseSeeds,
+        found: Certified,
+        *,
+        damping: float,
+        epsilon: float,
+        least: float,
+    ) -> None:
+        """Fills Certified, each query on a thread that takes the next when it is done."""
+        from hippogpu.backends.cpu_push import Walk
+        from hippogpu.backends.cpu_rank import rank_row
 
-        kept, self._kept = self._kept, None
-        if kept is None or kept[0] is not graph.degrees or kept[1].mass.shape != (threads(), passages):
-            kept = (graph.degrees, space_for(graph, passages, threads()))
-        yield kept[1]
+        walk = Walk(graph.indptr, graph.indices, graph.weights, damping)
+        scoring = self._scoring(graph, part)
+        seeds = seeds._replace(weights=np.asarray(seeds.weights, np.float64))
+        numbers = iter(range(len(found.ids)))
+
+        def work() -> None:
+            with self._desk(graph, len(part.diffused)) as desk:
+                for row in numbers:
+                    rank_row(walk, scoring, seeds, row, desk, found, epsilon, least)
+
+        run_together(work, len(found.ids))
+
+    def _scoring(self, graph: Graph, part: PassagePart) -> Scoring:
+        from hippogpu.backends.cpu_rank import Scoring
+
+        queries = np.ascontiguousarray(part.queries, self._dtype)
+        slope, offset = (np.asarray(values, np.float64) for values in (part.slope, part.offset))
+        fine = np.abs(slope) * np.linalg.norm(queries.astype(np.float64), axis=1) + np.abs(offset)
+        # The rounding of a sum of w products is at most w roundoffs of the product of the lengths, and the length of a
+        # row of G·V at most that of G·1, as V has unit rows. Some more roundoffs go into the sums around it.
+        roundoff = float(np.finfo(self._dtype).eps) / 2
+        rough = fine * (queries.shape[1] + 8) * roundoff
+        degrees = graph.degrees[: len(part.ones)]
+        rounding = part.error * degrees + roundoff * part.ones
+        most = np.array([degrees.max(), part.ones.max(), rounding.max()])
+        products = queries @ part.diffused.T
+        return Scoring(products, slope, offset, part.ones, part.diffused, queries, degrees, rough, fine, rounding, most)
+
+    @contextmanager
+    def _desk(self, graph: Graph, passages: int) -> Iterator[Desk]:
+        """Working memory for the graph that no other thread uses; it is kept for the next call."""
+        from hippogpu.backends.cpu_rank import desk_for
+
+        with self._lock:
+            if self._desks_of is not graph.degrees:
+                self._desks_of, self._desks = graph.degrees, []
+            desks = self._desks
+            fitting = [place for place, desk in enumerate(desks) if len(desk.scores) == passages]
+            desk = desks.pop(fitting[0]) if fitting else None
+        desk = desk or desk_for(graph, passages, self._dtype)
+        yield desk
         # After an error the memory is not all zeros, and is dropped.
-        self._kept = kept
+        desks.append(desk)
+
+
+def run_together(work: Callable[[], None], most: int) -> None:
+    """Runs the work on as many threads as numba may use, `most` at most; an error of any is raised."""
+    import numba
+
+    threads = min(int(numba.get_num_threads()), most)
+    if threads == 1:
+        work()
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work) for _ in range(threads)]:
+            done.result()

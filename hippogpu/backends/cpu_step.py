@@ -116,6 +116,23 @@ def _code(vectors: int, vector_bytes: int) -> Callable[..., Any]:
     return write
 
 
+@intrinsic
+def prefetch(typing: Any, array: Any, item: Any) -> Any:
+    """Asks for the cache line of an item of an array, counted in memory order, without waiting for it."""
+
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte_pointer)
+        ask = _declare(
+            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
+        )
+        builder.call(ask, [address, int32(0), int32(3), int32(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), write
+
+
 _FOUR, _TWO, _ONE = (_row_block(vectors, _VECTOR_BYTES) for vectors in (4, 2, 1))
 _HALF = _row_block(1, _VECTOR_BYTES // 2)
 
