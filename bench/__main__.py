@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import typer
 
+from bench.latency import latency
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
 from bench.readme import readme
+from bench.throughput import throughput
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
+app.command("latency")(latency)
 app.command("oracle")(oracle)
 app.command("ppr")(ppr)
 app.command("ppr-report")(ppr_report)
 app.command("readme")(readme)
+app.command("throughput")(throughput)
 
 
 if __name__ == "__main__":
