@@ -155,7 +155,7 @@ SHARED_CODE int power_of_two(int at_least) {
 
 // scores (B, columns) float32 in chunks; numbers (B, columns) int32 if numbered, else a score's number is its place.
 // best, ids (B, chunks, k); low, high (B, chunks). Grid (B, chunks).
-extern "C" __global__ void __launch_bounds__(512) topk_rows(
+extern "C" __global__ void __launch_bounds__(512, 2) topk_rows(
     const float* scores, const int* numbers, int numbered, int columns, int chunk, int k, float* best, int* ids,
     float* low, float* high) {
   __shared__ Selection selection;

@@ -57,7 +57,7 @@ def source(name: str) -> str:
 
 def defined_entries(text: str) -> tuple[str, ...]:
     """Names of the __global__ functions that a source defines, in order."""
-    return tuple(re.findall(r'extern "C" __global__ void(?:\s+__launch_bounds__\(\w+\))?\s+(\w+)\(', text))
+    return tuple(re.findall(r'extern "C" __global__ void(?:\s+__launch_bounds__\([\w, ]+\))?\s+(\w+)\(', text))
 
 
 class Kernels:

@@ -34,6 +34,8 @@ from hippogpu.errors import HippoError, UsageError
 from hippogpu.types import AnyFloats, Csr, Ints
 
 Product = Literal["kernels", "cusparse"]
+# DLPack's numbers of CUDA memory: the device's own, and managed.
+DLPACK_CUDA = (2, 13)
 
 
 class CudaBackend:
@@ -57,9 +59,9 @@ class CudaBackend:
 
     def put(self, array: Any) -> Any:
         xp = self._cupy
-        # NumPy arrays speak DLPack too, but only of host memory.
-        if not isinstance(array, np.ndarray | xp.ndarray) and hasattr(array, "__dlpack__"):
-            array = xp.from_dlpack(array)
+        if not isinstance(array, (np.ndarray, xp.ndarray)) and hasattr(array, "__dlpack_device__"):
+            on_device = array.__dlpack_device__()[0] in DLPACK_CUDA
+            array = xp.from_dlpack(array) if on_device else np.from_dlpack(array)
         return xp.ascontiguousarray(xp.asarray(array), dtype=xp.float32)
 
     def get(self, array: Any) -> AnyFloats:

@@ -190,7 +190,7 @@ class Ranker:
         edges = self._get(walkers.touched)[waiting]
         lost = lost_mass(question, waiting, edges, d)
         pushed = walkers.mass[rows] + (1 - d) * (
-            walkers.left[rows, : self._passages].astype(xp.float64) * walkers.units[rows, None]
+            walkers.left[rows, : self._passages].astype(xp.float64) * walkers.units[rows][:, None]
         )
         bounds = xp.asarray(d * reached)[:, None] * self._degrees[None]
         bounds += xp.asarray(lost)[:, None]

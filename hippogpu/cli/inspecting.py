@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hippogpu.backends.devices import find_device
 from hippogpu.cli import options
 from hippogpu.cli.output import count_rows, note, people, print_json, table
 from hippogpu.config import as_mapping
@@ -26,7 +27,8 @@ EXTRAS = {
     "http": "httpx",
     "nlp": "spacy",
     "eval": "ir_measures",
-    "cuda12 or cuda13": "cupy",
+    "cuda13 or cuda12": "cupy",
+    "cugraph13 or cugraph12": "pylibcugraph",
     "vllm": "vllm",
 }
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "tokenizers")
@@ -96,13 +98,16 @@ def doctor(json: options.Json = False) -> None:
     hippogpu doctor
     """
     weights, found = _weights()
+    gpu = find_device()
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     extras = {extra: importlib.util.find_spec(module) is not None for extra, module in EXTRAS.items()}
     value: dict[str, Any] = {
         "hippogpu": importlib.metadata.version("hippogpu"),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "backend": "cpu",
+        "backend": "cpu" if gpu.device is None else "cuda",
+        "gpu": None if gpu.device is None else gpu.device._asdict(),
+        "gpu_reason": gpu.reason,
         "default_encoder": weights,
         "default_encoder_found": found,
         "packages": versions,
@@ -112,6 +117,7 @@ def doctor(json: options.Json = False) -> None:
         print_json(value)
     else:
         rows = [[name, str(value[name])] for name in ("hippogpu", "python", "cores", "backend", "default_encoder")]
+        rows.append(["gpu", gpu.reason if gpu.device is None else str(gpu.device)])
         rows += [[name, text] for name, text in versions.items()]
         people().print(table("This installation", ["what", "value"], rows))
         lines = [
@@ -119,7 +125,7 @@ def doctor(json: options.Json = False) -> None:
             for extra, there in extras.items()
         ]
         people().print(table("Extras", ["extra", "state"], lines))
-        people().print("No CUDA backend is part of this version: everything runs on the CPU.")
+        people().print("The backends cuda and cugraph have not been run on a GPU yet: see docs/gpu.md.")
     if not found:
         raise typer.Exit(1)
 
