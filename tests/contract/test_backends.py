@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from hippogpu.backends import Backend
 from hippogpu.backends.cpu import CpuBackend
+from hippogpu.backends.cuda import CudaBackend
+from hippogpu.backends.cugraph import CugraphBackend
+from hippogpu.backends.devices import find_device
 from hippogpu.backends.reference import ReferenceBackend
 from hippogpu.testing import backends as contract
 from hippogpu.testing.graphs import hub_graph, pair_graph, random_seeds, small_graph
 from hippogpu.types import AnyFloats, Ints
 
-MAKERS: dict[str, contract.MakeBackend] = {"reference": ReferenceBackend, "cpu": CpuBackend}
+MAKERS: dict[str, contract.MakeBackend] = {
+    "reference": ReferenceBackend,
+    "cpu": CpuBackend,
+    "cuda": CudaBackend,
+    "cugraph": CugraphBackend,
+}
+NO_GPU = find_device().reason if find_device().device is None else None
+NO_CUGRAPH = None if find_spec("pylibcugraph") else "pylibcugraph is not installed (extra cugraph13, or cugraph12)"
+MISSING = {"cuda": NO_GPU, "cugraph": NO_GPU or NO_CUGRAPH}
 BUDGET_BYTES = 2**20
 
 
 @pytest.fixture(
-    params=[*MAKERS, pytest.param("cuda", marks=pytest.mark.skip(reason="no CUDA backend in this version"))]
+    params=[
+        pytest.param(name, marks=pytest.mark.skipif(MISSING.get(name) is not None, reason=str(MISSING.get(name))))
+        for name in MAKERS
+    ]
 )
 def make(request: pytest.FixtureRequest) -> contract.MakeBackend:
     return MAKERS[request.param]
