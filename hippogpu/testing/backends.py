@@ -10,6 +10,16 @@ import numpy as np
 
 from hippogpu.backends import Backend, load_backend
 from hippogpu.errors import UsageError
+from hippogpu.testing.diffusion import (
+    Case,
+    check_diffuse,
+    check_no_seeds,
+    check_rank_diffused,
+    check_residual,
+    check_solvers,
+    diffused_case,
+    ranked,
+)
 from hippogpu.testing.graphs import hub_graph, pair_graph, random_seeds, small_graph
 from hippogpu.types import AnyFloats, Csr
 
@@ -34,14 +44,24 @@ def check_backend(make: MakeBackend) -> None:
         for batch in BATCHES:
             check_solve(make(2**20), small_graph(nodes, seed=nodes), batch=batch)
             check_topk(make(2**20), keys=nodes, batch=batch)
-    for graph in (hub_graph(1000), pair_graph(33), small_graph(33, isolated=1.0)):
+    for graph in graphs_to_solve():
         check_solve(make(2**20), graph, batch=7)
+        check_solvers(make(2**20), graph, batch=3)
+        check_diffuse(make(2**20), graph, columns=5)
+        check_residual(make(2**20), graph)
+        check_rank_diffused(make(2**20), graph, passages=graph.nodes // 2, batch=3)
+    check_no_seeds(make(2**20), small_graph(1000), passages=300)
     check_one_step(make(2**20))
     check_batch_is_its_rows(make(2**20))
     check_select_ties(make(2**20))
     check_topk_ties_across_blocks(make)
     check_equal_scores(make(2**20))
     check_refusals(make(2**20))
+
+
+def graphs_to_solve() -> tuple[Csr, ...]:
+    """A hub with half of all edges, components that stand apart, no edge at all, and something in between."""
+    return hub_graph(1000), pair_graph(33), small_graph(33, isolated=1.0), small_graph(301, seed=2)
 
 
 def check_signatures(backend: Backend) -> None:
@@ -162,7 +182,53 @@ def refused_calls() -> dict[str, Callable[[Backend], object]]:
     calls["a query as one vector"] = lambda backend: backend.topk(
         backend.put(np.ones(3)), backend.put(np.ones((4, 3))), 1
     )
+    return calls | _refused_diffusions()
+
+
+def _refused_diffusions() -> dict[str, Callable[[Backend], object]]:
+    """Calls to diffuse, residual and rank_diffused that mean nothing."""
+    columns = np.ones((33, 2))
+    spoiled = columns.copy()
+    spoiled[3, 1] = np.nan
+    calls: dict[str, Callable[[Backend], object]] = {
+        "columns that are not finite": _diffuse_call(spoiled),
+        "columns of another size": _diffuse_call(columns[:32]),
+        "one column as a vector": _diffuse_call(columns[:, 0]),
+        "diffusion by a damping of 1": _diffuse_call(columns, damping=1.0),
+        "diffusion in no steps": _diffuse_call(columns, steps=0),
+        "a residual of columns of another size": lambda backend: backend.residual(
+            backend.put_graph(small_graph(33)), backend.put(columns[:32]), backend.put(columns[:32]), damping=0.5
+        ),
+    }
+    case = diffused_case(small_graph(33), passages=12, batch=2, damping=0.5)
+    far, sunk = case.seeds.nodes.copy(), case.seeds.weights.copy()
+    far[0], sunk[0] = 33, -0.5
+    for name, broken in {
+        "a seed outside the graph": case._replace(seeds=case.seeds._replace(nodes=far)),
+        "a seed that weighs less than nothing": case._replace(seeds=case.seeds._replace(weights=sunk)),
+        "a seed that weighs no number": case._replace(seeds=case.seeds._replace(weights=sunk * np.nan)),
+        "seeds of other queries": case._replace(seeds=case.seeds._replace(indptr=case.seeds.indptr[:2])),
+        "queries of another width": case._replace(queries=case.queries[:, 1:]),
+        "queries that are no numbers": case._replace(queries=case.queries * np.nan),
+        "a ranking by a damping of 1": case._replace(damping=1.0),
+    }.items():
+        calls[name] = _rank_call(broken)
+    calls["a ranking of 0"] = _rank_call(case, k=0)
+    calls["an epsilon of 0"] = _rank_call(case, epsilon=0.0)
+    calls["a least epsilon above epsilon"] = _rank_call(case, least_epsilon=1e-2)
     return calls
+
+
+def _diffuse_call(columns: AnyFloats, *, damping: float = 0.5, steps: int = 3) -> Callable[[Backend], object]:
+    return lambda backend: backend.diffuse(
+        backend.put_graph(small_graph(33)), backend.put(columns), damping=damping, steps=steps
+    )
+
+
+def _rank_call(
+    case: Case, *, k: int = 3, epsilon: float = 1e-3, least_epsilon: float = 1e-6
+) -> Callable[[Backend], object]:
+    return lambda backend: ranked(backend, case, k, epsilon=epsilon, least_epsilon=least_epsilon)
 
 
 def refusal(backend: Backend, call: Callable[[Backend], object]) -> str | None:

@@ -7,15 +7,17 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from hippogpu.backends import Backend
+from hippogpu.backends import Backend, Certified, Graph, PassagePart, SparseSeeds
 from hippogpu.backends.cpu import CpuBackend
 from hippogpu.backends.cuda import CudaBackend
 from hippogpu.backends.cugraph import CugraphBackend
 from hippogpu.backends.devices import find_device
 from hippogpu.backends.reference import ReferenceBackend
+from hippogpu.config import LinearSolver
 from hippogpu.testing import backends as contract
+from hippogpu.testing import diffusion
 from hippogpu.testing.graphs import hub_graph, pair_graph, random_seeds, small_graph
-from hippogpu.types import AnyFloats, Ints
+from hippogpu.types import AnyFloats, Csr, Ints
 
 MAKERS: dict[str, contract.MakeBackend] = {
     "reference": ReferenceBackend,
@@ -92,6 +94,31 @@ def test_solving_changes_neither_graph_nor_seeds(backend: Backend) -> None:
     assert all(np.array_equal(a, backend.get(b)) for a, b in zip(before, (*graph, seeds), strict=True))
 
 
+@pytest.mark.parametrize("graph", contract.graphs_to_solve())
+def test_both_solvers_come_to_the_masses_of_the_reference(backend: Backend, graph: Csr) -> None:
+    diffusion.check_solvers(backend, graph, batch=7)
+
+
+@pytest.mark.parametrize("columns", [1, 7, 33, 100])
+@pytest.mark.parametrize("graph", contract.graphs_to_solve())
+def test_signed_columns_are_diffused_as_by_the_reference(backend: Backend, graph: Csr, columns: int) -> None:
+    diffusion.check_diffuse(backend, graph, columns=columns)
+
+
+def test_the_residual_of_a_wrong_answer_is_the_references(backend: Backend) -> None:
+    diffusion.check_residual(backend, small_graph(301))
+
+
+@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("graph", contract.graphs_to_solve())
+def test_certified_rankings_keep_their_bounds(backend: Backend, graph: Csr, batch: int) -> None:
+    diffusion.check_rank_diffused(backend, graph, passages=graph.nodes // 2, batch=batch)
+
+
+def test_without_phrase_seeds_the_passage_part_ranks_alone(backend: Backend) -> None:
+    diffusion.check_no_seeds(backend, small_graph(1000), passages=300)
+
+
 @pytest.mark.parametrize("batch", contract.BATCHES)
 @pytest.mark.parametrize("keys", contract.SIZES)
 def test_topk_gives_the_best_keys_and_the_extremes(backend: Backend, keys: int, batch: int) -> None:
@@ -128,11 +155,29 @@ class WrongTies(ReferenceBackend):
 
 
 class NoRestart(ReferenceBackend):
-    def solve(self, graph: object, seeds: AnyFloats, *, damping: float, steps: int) -> AnyFloats:
+    def solve(
+        self, graph: object, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
+    ) -> AnyFloats:
         return seeds
 
 
-@pytest.mark.parametrize("broken", [WrongTies, NoRestart])
+class Overconfident(ReferenceBackend):
+    def rank_diffused(
+        self,
+        graph: Graph,
+        part: PassagePart,
+        seeds: SparseSeeds,
+        k: int,
+        *,
+        damping: float,
+        epsilon: float,
+        least_epsilon: float,
+    ) -> Certified:
+        rough = super().rank_diffused(graph, part, seeds, k, damping=damping, epsilon=1.0, least_epsilon=1.0)
+        return rough._replace(certified=np.ones(len(rough.ids), bool), bounds=0 * rough.bounds)
+
+
+@pytest.mark.parametrize("broken", [WrongTies, NoRestart, Overconfident])
 def test_the_contract_notices_a_backend_that_breaks_it(broken: type[ReferenceBackend]) -> None:
     with pytest.raises(AssertionError):
         contract.check_backend(broken)
