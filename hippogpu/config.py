@@ -63,7 +63,9 @@ class SearchConfig:
     passage_weight   factor of the passage seeds against the phrase seeds, 0 or more
     top_facts        facts that go to the filter, at least 1
     top_phrases      phrase seeds kept, at least 1
-    tolerance        bound of the power iteration's L1 error, in (0, 1)
+    tolerance        bound of the power iteration's L1 error, in (0, 1); what chebyshev's shrinks to
+    epsilon          the push of diffused first stops when no residual is above epsilon · degree, above 0
+    least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
     """
 
     method: MethodName = "hippo2"
@@ -74,6 +76,8 @@ class SearchConfig:
     top_facts: int = 5
     top_phrases: int = 5
     tolerance: float = 1e-6
+    epsilon: float = 1e-5
+    least_epsilon: float = 1e-8
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -82,6 +86,8 @@ class SearchConfig:
         _require(self, "top_facts", self.top_facts >= 1, "at least 1")
         _require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
         _require(self, "tolerance", 0.0 < self.tolerance < 1.0, "in (0, 1)")
+        _require(self, "epsilon", 0.0 < self.epsilon < float("inf"), "above 0")
+        _require(self, "least_epsilon", 0.0 < self.least_epsilon <= self.epsilon, "above 0 and at most epsilon")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from hippogpu.backends import Backend, load_backend
 from hippogpu.config import RunConfig, SearchConfig
 from hippogpu.embed import Embedder, embedder_from_name, encode_all
 from hippogpu.errors import EncoderMismatchError, UsageError
-from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2
+from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2, solver_for
 from hippogpu.store import Manifest, Snapshot, current_manifest, load_snapshot
 from hippogpu.types import Hit, Passage, Ranking
 
@@ -95,14 +95,16 @@ class Searcher:
         for number, question in enumerate(questions, start=1):
             if not question.strip():
                 raise UsageError(f"Question {number} is empty. Ask something, or leave it out.")
-        size = self.batch_size()
+        size = self.batch_size(config)
         for start in range(0, len(questions), size):
             yield self._rank_batch(questions[start : start + size], k, config)
 
-    def batch_size(self) -> int:
-        """Questions solved together under the byte budget."""
+    def batch_size(self, config: SearchConfig = SearchConfig()) -> int:  # noqa: B008  (frozen)
+        """Questions answered together under the byte budget: more where no walk holds a row of all nodes a question."""
         passages, nodes = len(self._snapshot.passages), self._snapshot.graph.nodes
-        return max(1, self._budget_bytes // (_BYTES_A_NODE * nodes + _BYTES_A_PASSAGE * passages))
+        loaded = self._load()
+        walks = config.method == "hippo2" and solver_for(loaded, config) != "diffused"
+        return max(1, self._budget_bytes // (_BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages))
 
     def _rank_batch(self, questions: Sequence[str], k: int, config: SearchConfig) -> list[Ranking]:
         clock = Clock()
@@ -115,11 +117,15 @@ class Searcher:
     def _ranked(
         self, questions: Sequence[str], queries: Queries, k: int, config: SearchConfig, clock: Clock
     ) -> list[Ranked]:
+        loaded = self._load()
+        if config.method == "dense":
+            return rank_dense(loaded, queries, k=k, clock=clock)
+        return rank_hippo2(loaded, questions, queries, k=k, config=config, clock=clock)
+
+    def _load(self) -> Loaded:
         if self._loaded is None:
             self._loaded = load(self._snapshot, self._backend)
-        if config.method == "dense":
-            return rank_dense(self._loaded, queries, k=k, clock=clock)
-        return rank_hippo2(self._loaded, questions, queries, k=k, config=config, clock=clock)
+        return self._loaded
 
     def _encoded(self, questions: Sequence[str], *, facts: bool) -> Queries:
         embedder = self._embedder
@@ -134,7 +140,15 @@ class Searcher:
             Hit(passages.passage(int(row)), float(score)) for row, score in zip(ranked.rows, ranked.scores, strict=True)
         )
         return Ranking(
-            question, hits, method, ranked.solver, ranked.facts, ranked.seeds, fallback=ranked.fallback, ms=ms
+            question,
+            hits,
+            method,
+            ranked.solver,
+            ranked.facts,
+            ranked.seeds,
+            certified=ranked.certified,
+            fallback=ranked.fallback,
+            ms=ms,
         )
 
 

@@ -179,6 +179,19 @@ class Csr:
         return self
 
 
+class Diffused(NamedTuple):
+    """Passage vectors V and ones diffused over the graph: G·V and G·1 on passages, G = (1 − d)·(I − d·P)⁻¹.
+
+    vectors (P, w) float32 · ones (P,) float32 · damping d
+    error: for a unit query, vectors·query and ones are off by at most error · degree
+    """
+
+    vectors: Floats
+    ones: Floats
+    damping: float
+    error: float
+
+
 class Edges(NamedTuple):
     """Phrase pairs (source, target) with a weight each: int32, int32, float32."""
 

@@ -12,15 +12,18 @@ from pathlib import Path
 
 import numpy as np
 
-from hippogpu.config import IndexConfig, RunConfig
+from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
+from hippogpu.index.diffusing import Diffusion, kept_diffusion
 from hippogpu.index.reading import Reading
 from hippogpu.openie import ExtractionReport
 from hippogpu.store import (
+    DiffusionMark,
     Encoder,
     Manifest,
     Passages,
+    Snapshot,
     StoredVectors,
     publish,
     write_graph,
@@ -28,6 +31,7 @@ from hippogpu.store import (
     write_tables,
     write_vectors,
 )
+from hippogpu.store.files import Entry
 from hippogpu.synonyms import find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
 from hippogpu.text import identity
@@ -46,6 +50,7 @@ class CommitReport:
     truncated  passages longer than the encoder reads
     damage     lines of the extraction logs that were passed over, "FILE:LINE: reason"
     spoiled    stored blocks of vectors that were damaged, so that their texts were encoded again
+    diffusion  "fresh" when the solver "diffused" can serve, "stale" after changes since the last diffusion, or "none"
     seconds    by stage
     """
 
@@ -58,6 +63,7 @@ class CommitReport:
     damage: tuple[str, ...] = ()
     spoiled: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
+    diffusion: str = "none"
 
 
 class Vectors:
@@ -114,10 +120,12 @@ def build(
     config: IndexConfig,
     run: RunConfig,
     encoder: Encoder,
-    generation: int,
+    stored: Snapshot | None,
+    diffuse: DiffuseRule,
+    damping: float,
     stages: Stages,
 ) -> CommitReport:
-    """Runs the line from records on and publishes the generation."""
+    """Runs the line from records on and publishes the generation after the stored one."""
     passages = reading.passages
     with stages("tables"):
         tabulated: Tabulated = tabulate(reading.records, config)
@@ -141,8 +149,14 @@ def build(
             **write_vectors(root, passage=vectors.passage, phrase=vectors.phrase, fact=vectors.fact),
             **write_graph(root, graph, synonyms),
         }
+    diffused, mark = _diffused(root, files, graph, vectors.passage, stored, diffuse, damping, run, stages)
+    with stages("commit"):
+        generation = stored.manifest.generation + 1 if stored else 1
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        publish(root, Manifest(generation, now, version("hippogpu"), config, encoder, counts, files))
+        manifest = Manifest(
+            generation, now, version("hippogpu"), config, encoder, counts, {**files, **diffused}, diffusion=mark
+        )
+        publish(root, manifest)
         known.clear()
     return CommitReport(
         generation,
@@ -154,7 +168,28 @@ def build(
         reading.damage,
         known.spoiled,
         dict(stages.seconds),
+        manifest.diffusion_state,
     )
+
+
+def _diffused(
+    root: Path,
+    files: Mapping[str, Entry],
+    graph: Csr,
+    vectors: Floats,
+    stored: Snapshot | None,
+    rule: DiffuseRule,
+    damping: float,
+    run: RunConfig,
+    stages: Stages,
+) -> tuple[dict[str, Entry], DiffusionMark | None]:
+    """The diffused vectors of these files: those there are while they fit, new ones when that is quick, else none."""
+    kept, mark = kept_diffusion(stored, files)
+    work = Diffusion(root, files, damping=damping, run=run)
+    if kept or not work.due(rule, graph, vectors.shape[1]):
+        return kept, mark
+    with stages("diffuse"):
+        return work.run(graph, vectors, stages.progress)
 
 
 def counts_of(passages: Passages, tables: Tables, synonyms: Edges, graph: Csr) -> dict[str, int]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hippogpu.config import IndexConfig, RunConfig
+from hippogpu.config import DiffuseRule, IndexConfig, RunConfig, SearchConfig
 from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
+from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.holdings import AddReport, Holdings, unstorable
 from hippogpu.index.reading import read
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
@@ -101,12 +103,31 @@ class Index:
         report = self._holdings.add(self._groups(kept, unfit))
         return report._replace(refused=(*refused, *unfit, *report.refused), duplicates=duplicates)
 
-    def commit(self, *, on_progress: Progress | None = None) -> CommitReport:
+    def commit(
+        self,
+        *,
+        diffuse: DiffuseRule = "auto",
+        damping: float = SearchConfig().damping,
+        on_progress: Progress | None = None,
+    ) -> CommitReport:
         """Builds and publishes the next generation.
 
         Passages without a record are extracted first. When nothing changed and no record was gained, the generation
         stays the one there is.
+        diffuse: "auto" diffuses the passage vectors, for that damping, when the estimate is under a minute, else they
+        are left stale; "always" diffuses them, in a generation of its own when it takes longer; "never" does not.
         """
+        report = self._committed(diffuse, damping, on_progress)
+        if diffuse != "always" or report.diffusion == "fresh":
+            return report
+        stages = Stages(on_progress)
+        with stages("diffuse"):
+            done = diffuse_current(self.root, damping=damping, run=self._run, on_progress=stages.progress)
+        self._stored = self._load()
+        seconds = {**report.seconds, **stages.seconds}
+        return replace(report, generation=done.generation, changed=True, diffusion="fresh", seconds=seconds)
+
+    def _committed(self, diffuse: DiffuseRule, damping: float, on_progress: Progress | None) -> CommitReport:
         self._require_open()
         passages, keys = self._holdings.passages()
         if not len(passages):
@@ -115,13 +136,12 @@ class Index:
         unread = sum(not name for name in passages.extractors)
         if stored is not None and not changed and not (unread and self._extractor):
             nothing = ExtractionReport(0, len(passages) - unread, (), {})
-            return CommitReport(stored.manifest.generation, False, stored.manifest.counts, nothing)
+            return self._unchanged(stored, nothing, ())
         stages = Stages(on_progress)
         with stages("extract"):
             reading = read(self.root, passages, keys, extractor=self._extractor, on_progress=stages.progress)
         if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
-            counts = stored.manifest.counts
-            return CommitReport(stored.manifest.generation, False, counts, reading.report, damage=reading.damage)
+            return self._unchanged(stored, reading.report, reading.damage)
         report = build(
             self.root,
             reading,
@@ -130,12 +150,20 @@ class Index:
             config=self.config,
             run=self._run,
             encoder=self._encoder,
-            generation=stored.manifest.generation + 1 if stored else 1,
+            stored=stored,
+            diffuse=diffuse,
+            damping=damping,
             stages=stages,
         )
         self._stored = self._load()
         self._holdings = self._held()
         return report
+
+    @staticmethod
+    def _unchanged(stored: Snapshot, extraction: ExtractionReport, damage: tuple[str, ...]) -> CommitReport:
+        manifest = stored.manifest
+        state = manifest.diffusion_state
+        return CommitReport(manifest.generation, False, manifest.counts, extraction, damage=damage, diffusion=state)
 
     def close(self) -> None:
         """Lets the folder go; what was not committed is forgotten (its extractions and vectors are kept)."""

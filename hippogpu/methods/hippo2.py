@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from hippogpu.backends import power_steps
-from hippogpu.config import SearchConfig
+from hippogpu.backends import steps_for
+from hippogpu.config import LinearSolver, SearchConfig, SolverName
 from hippogpu.methods.dense import passage_scores
+from hippogpu.methods.diffused import rank_by_diffusion, solver_for
 from hippogpu.methods.filter import FactFilter, keep_all
 from hippogpu.methods.loaded import Clock, Loaded, Queries, Ranked, min_max
 from hippogpu.methods.seeds import phrase_seeds, reset_vectors
@@ -38,32 +39,24 @@ def rank_hippo2(
 ) -> list[Ranked]:
     """The k passages that hold most PageRank mass for each question. HippoRAG 2, section 3.
 
-    A question that keeps no fact, or whose seeds weigh nothing, is ranked by its min-max dense scores alone, and its
-    Ranked says so.
+    The solver diffused gives the same passages, certified or not (Ranked.certified), with masses that are short by a
+    little; the others work out the mass of every node. A question that keeps no fact, or whose seeds weigh nothing, is
+    ranked by its min-max dense scores alone, and its Ranked says so.
     """
     with clock("facts"):
         kept = kept_facts(loaded, questions, queries.to_facts, config=config, fact_filter=fact_filter)
+    solver = solver_for(loaded, config)
     with clock("seeds"):
-        dense = passage_scores(loaded, queries)
         facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
         seeds = [phrase_seeds(row, facts, counts, top_phrases=config.top_phrases) for row in kept]
-        resets = reset_vectors(seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
-        fallback = [_fallback(row, reset) for row, reset in zip(kept, resets, strict=True)]
-    with clock("solve"):
-        scores = _walked(loaded, resets, dense, fallback, config)
-    with clock("select"):
-        rows = loaded.backend.select(scores, k)
-        best = np.take_along_axis(scores, rows, axis=1)
+    rank = _diffused if solver == "diffused" else _walked
+    outcomes = rank(loaded, queries, kept, seeds, k, config, solver, clock)
     return [
-        Ranked(
-            rows[i],
-            best[i],
-            tuple(_fact(loaded, fact) for fact in kept[i]),
-            tuple(Seed(loaded.snapshot.tables.phrases[phrase], weight) for phrase, weight in seeds[i].items()),
-            None if fallback[i] else "power",
-            fallback[i],
+        outcome._replace(
+            facts=tuple(_fact(loaded, fact) for fact in kept[i]),
+            seeds=tuple(Seed(loaded.snapshot.tables.phrases[phrase], weight) for phrase, weight in seeds[i].items()),
         )
-        for i in range(len(questions))
+        for i, outcome in enumerate(outcomes)
     ]
 
 
@@ -83,24 +76,92 @@ def kept_facts(
     return kept
 
 
-def _fallback(kept: Sequence[Kept], reset: AnyFloats) -> str | None:
-    if not kept:
-        return NO_FACT
-    return None if reset.any() else NO_MASS
-
-
 def _walked(
-    loaded: Loaded, resets: AnyFloats, dense: AnyFloats, fallback: Sequence[str | None], config: SearchConfig
+    loaded: Loaded,
+    queries: Queries,
+    kept: Sequence[Sequence[Kept]],
+    seeds: Sequence[Mapping[int, float]],
+    k: int,
+    config: SearchConfig,
+    solver: SolverName,
+    clock: Clock,
+) -> list[Ranked]:
+    """Rankings by a walk over the whole graph; by dense scores in the rows that fall back."""
+    with clock("seeds"):
+        dense = passage_scores(loaded, queries)
+        resets = reset_vectors(seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
+        fallback = [_fallback(row, reset.any()) for row, reset in zip(kept, resets, strict=True)]
+    with clock("solve"):
+        scores = _masses(loaded, resets, dense, fallback, config, "chebyshev" if solver == "chebyshev" else "power")
+    with clock("select"):
+        rows = loaded.backend.select(scores, k)
+        best = np.take_along_axis(scores, rows, axis=1)
+    return [
+        Ranked(rows[i], best[i], solver=None if reason else solver, fallback=reason)
+        for i, reason in enumerate(fallback)
+    ]
+
+
+def _masses(
+    loaded: Loaded,
+    resets: AnyFloats,
+    dense: AnyFloats,
+    fallback: Sequence[str | None],
+    config: SearchConfig,
+    solver: LinearSolver,
 ) -> AnyFloats:
     """PageRank mass of every passage, (B, P); the dense scores in the rows that fall back."""
     walks = np.array([reason is None for reason in fallback], bool)
     scores = np.array(dense)
     if walks.any():
         backend = loaded.backend
-        steps = power_steps(config.damping, config.tolerance)
-        mass = backend.solve(loaded.graph, backend.put(resets[walks]), damping=config.damping, steps=steps)
+        steps = steps_for(solver, config.damping, config.tolerance)
+        mass = backend.solve(
+            loaded.graph, backend.put(resets[walks]), damping=config.damping, steps=steps, solver=solver
+        )
         scores[walks] = backend.get(mass)[:, : dense.shape[1]]
     return scores
+
+
+def _diffused(
+    loaded: Loaded,
+    queries: Queries,
+    kept: Sequence[Sequence[Kept]],
+    seeds: Sequence[Mapping[int, float]],
+    k: int,
+    config: SearchConfig,
+    solver: SolverName,
+    clock: Clock,
+) -> list[Ranked]:
+    """Rankings from diffused vectors and a push; by dense scores in the rows that fall back."""
+    with clock("seeds"):
+        nearest = loaded.backend.topk(queries.to_passages, loaded.passages, 1)
+        low, high = loaded.backend.get(nearest.low), loaded.backend.get(nearest.high)
+    with clock("solve"):
+        found, mass = rank_by_diffusion(loaded, queries.to_passages, seeds, low, high, k=k, config=config)
+        scores = found.scores / np.maximum(mass.whole - config.damping * mass.isolated, np.finfo(float).tiny)[:, None]
+    fallback = [_fallback(row, whole > 0) for row, whole in zip(kept, mass.whole, strict=True)]
+    ranked = [
+        Ranked(rows, values, solver="diffused", certified=bool(certain))
+        for rows, values, certain in zip(found.ids, scores, found.certified, strict=True)
+    ]
+    with clock("select"):
+        for i, reason in enumerate(fallback):
+            if reason is not None:
+                ranked[i] = _dense(loaded, queries.to_passages[i : i + 1], k, reason)
+    return ranked
+
+
+def _dense(loaded: Loaded, question: Floats, k: int, reason: str) -> Ranked:
+    """The ranking by min-max dense scores alone."""
+    best = loaded.backend.topk(question, loaded.passages, k)
+    return Ranked(best.ids[0], min_max(best.scores, best.low, best.high)[0], fallback=reason)
+
+
+def _fallback(kept: Sequence[Kept], has_mass: bool) -> str | None:
+    if not kept:
+        return NO_FACT
+    return None if has_mass else NO_MASS
 
 
 def _fact(loaded: Loaded, kept: Kept) -> KeptFact:

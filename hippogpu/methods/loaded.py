@@ -12,15 +12,30 @@ import numpy as np
 from hippogpu.backends import Backend, Graph
 from hippogpu.store import Snapshot
 from hippogpu.tables import mention_counts
-from hippogpu.types import AnyFloats, Floats, Ints, KeptFact, Ragged, Seed
+from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, Ragged, Seed
 
 # BLAS sums the columns of one product in different orders: equal keys came out up to two steps of float32 apart, and
 # without this margin min-max would stretch that noise over the whole of [0, 1].
 ROUNDING_STEPS = 4
 
 
+class DiffusedOn(NamedTuple):
+    """Diffused vectors on a backend, and sums (w,) float64 of passage vectors: of all, of the `lone` without edges."""
+
+    vectors: Any
+    ones: Any
+    damping: float
+    error: float
+    sum: AnyFloats
+    lone_sum: AnyFloats
+    lone: int
+
+
 class Loaded(NamedTuple):
-    """A snapshot with its vectors and graph on a backend. passages (P, w), facts (F, w)."""
+    """A snapshot with its vectors and graph on a backend. passages (P, w), facts (F, w).
+
+    diffused is None where the index has none that are fresh.
+    """
 
     snapshot: Snapshot
     backend: Backend
@@ -28,6 +43,7 @@ class Loaded(NamedTuple):
     facts: Any
     graph: Graph
     mention_counts: Ints
+    diffused: DiffusedOn | None
 
 
 class Queries(NamedTuple):
@@ -48,6 +64,7 @@ class Ranked(NamedTuple):
     seeds: tuple[Seed, ...] = ()
     solver: str | None = None
     fallback: str | None = None
+    certified: bool | None = None
 
 
 class Clock:
@@ -76,6 +93,23 @@ def load(snapshot: Snapshot, backend: Backend) -> Loaded:
         backend.put(snapshot.fact_vectors),
         backend.put_graph(snapshot.graph),
         mention_counts(snapshot.tables),
+        _put_diffused(snapshot, backend),
+    )
+
+
+def _put_diffused(snapshot: Snapshot, backend: Backend) -> DiffusedOn | None:
+    diffused, vectors = snapshot.diffused, snapshot.passage_vectors
+    if diffused is None:
+        return None
+    lone = np.diff(snapshot.graph.indptr[: len(vectors) + 1]) == 0
+    return DiffusedOn(
+        backend.put(diffused.vectors),
+        backend.put(diffused.ones),
+        diffused.damping,
+        diffused.error,
+        vectors.sum(axis=0, dtype=np.float64),
+        vectors[lone].sum(axis=0, dtype=np.float64),
+        int(lone.sum()),
     )
 
 
@@ -84,7 +118,11 @@ def min_max(scores: AnyFloats, low: AnyFloats, high: AnyFloats) -> AnyFloats:
 
     scores : inner products of unit rows; equal means within their own rounding
     """
-    equal = ROUNDING_STEPS * np.finfo(scores.dtype).eps
     low, span = np.asarray(low, np.float64)[:, None], np.asarray(high - low, np.float64)[:, None]
-    scaled = np.divide(scores - low, span, out=np.ones(scores.shape), where=span > equal)
+    scaled = np.divide(scores - low, span, out=np.ones(scores.shape), where=~equal_within_rounding(span, scores.dtype))
     return np.clip(scaled, 0.0, 1.0)
+
+
+def equal_within_rounding(span: AnyFloats, dtype: Any) -> Bools:
+    """Whether scores of that type that lie so far apart at most are equal but for their rounding."""
+    return np.asarray(span <= ROUNDING_STEPS * np.finfo(dtype).eps)

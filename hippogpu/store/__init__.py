@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hippogpu.store.generations import WriterLock, current_manifest, files_folder, has_index, logs_folder, publish
-from hippogpu.store.manifest import Encoder, Manifest
+from hippogpu.store.manifest import DiffusionMark, Encoder, Manifest, diffusion_sources
 from hippogpu.store.snapshot import (
     Passages,
     Snapshot,
     load_snapshot,
     passages_of,
+    write_diffused,
     write_graph,
     write_passages,
     write_tables,
@@ -18,6 +19,7 @@ from hippogpu.store.vectors import StoredVectors
 from hippogpu.store.verify import verify
 
 __all__ = [
+    "DiffusionMark",
     "Encoder",
     "Manifest",
     "Passages",
@@ -25,6 +27,7 @@ __all__ = [
     "StoredVectors",
     "WriterLock",
     "current_manifest",
+    "diffusion_sources",
     "files_folder",
     "has_index",
     "load_snapshot",
@@ -32,6 +35,7 @@ __all__ = [
     "passages_of",
     "publish",
     "verify",
+    "write_diffused",
     "write_graph",
     "write_passages",
     "write_tables",

@@ -14,6 +14,7 @@ from hippogpu.errors import ConfigError, IndexDamagedError, IndexFormatError
 from hippogpu.store.files import Entry
 
 FORMAT = 1
+DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors")
 _PLAIN_NAME = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
 
 
@@ -25,9 +26,20 @@ class Encoder(NamedTuple):
     spec: str
 
 
+class DiffusionMark(NamedTuple):
+    """Of what the diffused vectors were made: damping, their error bound, and the SHA-256 of each source by role."""
+
+    damping: float
+    error: float
+    sources: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A generation: counts and entries by role."""
+    """A generation: counts and entries by role.
+
+    diffusion is the mark of the newest diffusion, also when its sources have changed since; None before the first.
+    """
 
     generation: int
     created: str
@@ -37,6 +49,19 @@ class Manifest:
     counts: Mapping[str, int]
     files: Mapping[str, Entry]
     format: int = FORMAT
+    diffusion: DiffusionMark | None = None
+
+    @property
+    def diffusion_state(self) -> str:
+        """ "fresh" when the diffused vectors are those of this generation's graph and vectors, "stale", or "none"."""
+        if self.diffusion is None:
+            return "none"
+        return "fresh" if dict(self.diffusion.sources) == diffusion_sources(self.files) else "stale"
+
+
+def diffusion_sources(files: Mapping[str, Entry]) -> dict[str, str]:
+    """The SHA-256 of each file that the diffused vectors depend on."""
+    return {role: files[role].sha256 for role in DIFFUSION_SOURCES}
 
 
 def to_json(manifest: Manifest) -> bytes:
@@ -44,6 +69,7 @@ def to_json(manifest: Manifest) -> bytes:
         "config": as_mapping(manifest.config),
         "encoder": manifest.encoder._asdict(),
         "files": {role: entry._asdict() for role, entry in manifest.files.items()},
+        "diffusion": manifest.diffusion._asdict() if manifest.diffusion else None,
     }
     return (json.dumps(value, indent=1) + "\n").encode("ascii")
 
@@ -79,7 +105,15 @@ def _manifest(value: dict[str, Any]) -> Manifest:
         counts={str(name): _count(count) for name, count in value["counts"].items()},
         files={str(role): _entry(entry) for role, entry in value["files"].items()},
         format=value["format"],
+        diffusion=_diffusion(value.get("diffusion")),
     )
+
+
+def _diffusion(value: dict[str, Any] | None) -> DiffusionMark | None:
+    if value is None:
+        return None
+    sources = {str(role): str(digest) for role, digest in value["sources"].items()}
+    return DiffusionMark(float(value["damping"]), float(value["error"]), sources)
 
 
 def _entry(value: dict[str, Any]) -> Entry:

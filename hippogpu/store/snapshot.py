@@ -16,13 +16,14 @@ from hippogpu.errors import IndexDamagedError
 from hippogpu.store.files import Entry, TextColumn, read_array, read_table, write_array, write_table
 from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import Manifest
-from hippogpu.types import Csr, Edges, Facts, Floats, Ints, Passage, Ragged, Tables
+from hippogpu.types import Csr, Diffused, Edges, Facts, Floats, Ints, Passage, Ragged, Tables
 
 _ARRAYS = {
     **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
     **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
     **dict.fromkeys(("graph_weights", "synonym_weight"), ("<f4", 1)),
-    **dict.fromkeys(("passage_vectors", "phrase_vectors", "fact_vectors"), ("<f4", 2)),
+    **dict.fromkeys(("passage_vectors", "phrase_vectors", "fact_vectors", "diffused_vectors"), ("<f4", 2)),
+    "diffused_ones": ("<f4", 1),
 }
 """Type and number of axes of each array."""
 
@@ -97,7 +98,10 @@ def passages_of(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) float32 with unit rows."""
+    """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) float32 with unit rows.
+
+    diffused is None where there are no diffused vectors, or only those of an earlier graph.
+    """
 
     manifest: Manifest
     passages: Passages
@@ -107,6 +111,7 @@ class Snapshot:
     fact_vectors: Floats
     synonyms: Edges
     graph: Csr
+    diffused: Diffused | None = None
 
 
 def write_passages(root: Path, passages: Passages) -> dict[str, Entry]:
@@ -146,6 +151,10 @@ def write_graph(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
     return _write_arrays(root, rows | edges)
 
 
+def write_diffused(root: Path, diffused: Diffused) -> dict[str, Entry]:
+    return _write_arrays(root, {"diffused_vectors": diffused.vectors, "diffused_ones": diffused.ones})
+
+
 def load_snapshot(root: Path, manifest: Manifest) -> Snapshot:
     """The generation of a manifest, memory-mapped; IndexDamagedError names the first file that does not fit."""
     snapshot = _read_snapshot(root, manifest)
@@ -161,8 +170,17 @@ def load_snapshot(root: Path, manifest: Manifest) -> Snapshot:
 def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Counts that must be equal."""
     passages, phrases, facts = len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts)
-    width, synonyms = snapshot.manifest.encoder.width, snapshot.synonyms
-    return {
+    width, synonyms, diffused = snapshot.manifest.encoder.width, snapshot.synonyms, snapshot.diffused
+    counts = (
+        {}
+        if diffused is None
+        else {
+            "diffused vectors": (len(diffused.vectors), passages),
+            "width of diffused vectors": (diffused.vectors.shape[1], width),
+            "diffused ones": (len(diffused.ones), passages),
+        }
+    )
+    return counts | {
         "passage vectors": (len(snapshot.passage_vectors), passages),
         "phrase vectors": (len(snapshot.phrase_vectors), phrases),
         "fact vectors": (len(snapshot.fact_vectors), facts),
@@ -209,7 +227,16 @@ def _read_snapshot(root: Path, manifest: Manifest) -> Snapshot:
         fact_vectors=arrays("fact_vectors"),
         synonyms=Edges(arrays("synonym_source"), arrays("synonym_target"), arrays("synonym_weight")),
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
+        diffused=_read_diffused(root, manifest),
     )
+
+
+def _read_diffused(root: Path, manifest: Manifest) -> Diffused | None:
+    mark = manifest.diffusion
+    if mark is None or manifest.diffusion_state != "fresh":
+        return None
+    arrays = _Reader(root, manifest).array
+    return Diffused(arrays("diffused_vectors"), arrays("diffused_ones"), mark.damping, mark.error)
 
 
 class _Reader:

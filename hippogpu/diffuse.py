@@ -1,0 +1,125 @@
+"""Passage vectors diffused over the graph once, so that a question pays two dense products instead of a walk."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hippogpu.backends import Backend, Graph, steps_for
+from hippogpu.types import AnyFloats, Csr, Diffused, Floats
+
+# The solver's own error stays under the rounding of float32.
+TOLERANCE = 1e-8
+# Float32 copies of the columns that live at once: as they came, y, x₋₁, r, x and, for the residual, float64 ones.
+_COPIES_BYTES = 40
+_LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
+
+OnProgress = Callable[[int, int], None]
+
+
+class Block(NamedTuple):
+    """Columns first to last of G·[V 1] on passages, (P, columns) float32, and each column's error ÷ degree."""
+
+    values: Floats
+    errors: AnyFloats
+
+
+def diffuse_passages(
+    graph: Csr,
+    vectors: Floats,
+    *,
+    damping: float,
+    backend: Backend,
+    budget_bytes: int,
+    scratch: Path | None = None,
+    on_progress: OnProgress | None = None,
+) -> Diffused:
+    """G·V and G·1 on the passages, for the vectors V (P, w) of the first P nodes of the graph.
+
+    Solved by Chebyshev in blocks of columns under the byte budget (or 8 columns, if those need more). Finished blocks
+    are kept in `scratch`, and those found there are not solved again; the caller names the folder after what is
+    diffused. Progress counts columns. Diffused.error bounds what the answer is off by, from residuals in float64.
+    """
+    width = vectors.shape[1] + 1
+    put, at_once = backend.put_graph(graph), columns_at_once(graph.nodes, budget_bytes)
+    values, errors = np.empty((len(vectors), width), np.float32), np.empty(width)
+    for first in range(0, width, at_once):
+        last = min(first + at_once, width)
+        block = _stored(scratch, first, len(vectors), last - first)
+        if block is None:
+            block = _solved(put, vectors, first, last, damping, backend)
+            _store(scratch, first, block)
+        values[:, first:last], errors[first:last] = block
+        if on_progress is not None:
+            on_progress(last, width)
+    # Of |error·query| for any unit query, and of the column of ones: whichever is greater.
+    error = max(float(np.linalg.norm(errors[:-1])), float(errors[-1]))
+    return Diffused(np.ascontiguousarray(values[:, :-1]), np.ascontiguousarray(values[:, -1]), damping, error)
+
+
+def estimated_seconds(graph: Csr, width: int, *, damping: float, backend: Backend) -> float:
+    """What diffuse_passages is likely to take, from one step that is timed."""
+    put = backend.put_graph(graph)
+    columns = backend.put(np.zeros((graph.nodes, _LEAST_COLUMNS), np.float32))
+    best = np.inf
+    # The first step may compile.
+    for _ in range(2):
+        started = time.perf_counter()
+        backend.diffuse(put, columns, damping=damping, steps=1)
+        best = min(best, time.perf_counter() - started)
+    return float(best) * steps_for("chebyshev", damping, TOLERANCE) * (width + 1) / _LEAST_COLUMNS
+
+
+def columns_at_once(nodes: int, budget_bytes: int) -> int:
+    """Columns solved together under the budget: 8, or a multiple of 16 up to 64."""
+    fit = budget_bytes // (_COPIES_BYTES * max(nodes, 1))
+    return _LEAST_COLUMNS if fit < 16 else min(fit // 16 * 16, _MOST_COLUMNS)
+
+
+def _solved(graph: Graph, vectors: Floats, first: int, last: int, damping: float, backend: Backend) -> Block:
+    """Solves columns first to last of [V 1]."""
+    passages, width = vectors.shape
+    columns = np.zeros((graph.nodes, last - first), np.float32)
+    inside = min(last, width)
+    columns[:passages, : inside - first] = vectors[:, first:inside]
+    if last > width:
+        columns[:passages, -1] = 1.0
+    right = backend.put(columns)
+    steps = steps_for("chebyshev", damping, TOLERANCE)
+    found = backend.diffuse(graph, right, damping=damping, steps=steps)
+    left = backend.residual(graph, right, found, damping=damping)
+    values = np.asarray(backend.get(found)[:passages], np.float32)
+    return Block(np.ascontiguousarray(values), np.asarray(left.over_degree, np.float64) / (1 - damping))
+
+
+def _path(scratch: Path, first: int) -> Path:
+    return scratch / f"columns-{first:06d}.npz"
+
+
+def _store(scratch: Path | None, first: int, block: Block) -> None:
+    if scratch is None:
+        return
+    scratch.mkdir(parents=True, exist_ok=True)
+    path = _path(scratch, first)
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("wb") as file:
+        np.savez(file, values=block.values, errors=block.errors)
+    temporary.replace(path)
+
+
+def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Block | None:
+    """A finished block, None where there is none that is whole and of this shape."""
+    if scratch is None or not _path(scratch, first).is_file():
+        return None
+    try:
+        with np.load(_path(scratch, first), allow_pickle=False) as arrays:
+            block = Block(arrays["values"], arrays["errors"])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+        return None
+    fits = block.values.shape == (passages, columns) and block.errors.shape == (columns,)
+    return block if fits and block.values.dtype == np.float32 else None
