@@ -23,7 +23,6 @@ STEP_TOLERANCE = 1e-5
 class Step(NamedTuple):
     """A step that can be repeated: `work` does it, `result` is x = d·P·x₀ + (1 − d)·x₀ as (n, B)."""
 
-    name: str
     work: Callable[[], Any]
     result: Callable[[], AnyFloats]
 
@@ -35,20 +34,23 @@ def measure_steps(problem: Problem, batch: int, *, repeats: int, budget_s: float
     few = x[:, :4].astype(np.float64)
     wanted = scipy_power.step(doubles, few, (1 - DAMPING) * few)
     del doubles
-    rows = []
-    for make in (_ours, _scipy, _torch):
-        made = make(problem.graph, x)
-        if made is None:
-            rows.append({"name": "torch-csr", "batch": batch, "absent": True})
+    makers = {"cpu-step": _ours, "scipy-csr": _scipy, "torch-csr": _torch}
+    rows: list[dict[str, Any]] = []
+    for name, make in makers.items():
+        row: dict[str, Any] = {"name": name, "batch": batch}
+        if name == "torch-csr" and find_spec("torch") is None:
+            rows.append({**row, "absent": True})
             continue
-        made.work()
-        error = float(np.abs(made.result()[:, :4] - wanted).max() / wanted.max())
-        row: dict[str, Any] = {"name": made.name, "batch": batch, "error": error}
-        row["passed"] = bool(error <= STEP_TOLERANCE)
-        if row["passed"]:
-            row["ms"] = _times(made.work, repeats, budget_s)
-        rows.append(row)
+        rows.append(row | _checked(make(problem.graph, x), wanted, repeats, budget_s))
     return rows
+
+
+def _checked(made: Step, wanted: AnyFloats, repeats: int, budget_s: float) -> dict[str, Any]:
+    made.work()
+    error = float(np.abs(made.result()[:, : wanted.shape[1]] - wanted).max() / wanted.max())
+    if not error <= STEP_TOLERANCE:
+        return {"error": error, "passed": False}
+    return {"error": error, "passed": True, "ms": _times(made.work, repeats, budget_s)}
 
 
 def _times(work: Callable[[], Any], repeats: int, budget_s: float) -> Spread:
@@ -69,28 +71,24 @@ def _ours(graph: Csr, x: Floats) -> Step:
     y[:, : x.shape[1]], restart[:, : x.shape[1]] = x * scale[:, None], np.float32(1 - DAMPING) * x
     parts, ones = equal_parts(graph.indptr), np.ones(graph.nodes, np.float32)
     given = (graph.indptr, graph.indices, graph.weights, parts, y, restart, ones, np.float32(1), np.float32(0), out)
-    return Step("cpu-step", lambda: step(*given), lambda: out[:, : x.shape[1]])
+    return Step(lambda: step(*given), lambda: out[:, : x.shape[1]])
 
 
 def _scipy(graph: Csr, x: Floats) -> Step:
     prepared, restart = scipy_power.prepare(graph, damping=DAMPING), np.float32(1 - DAMPING) * x
     return Step(
-        "scipy-csr",
         lambda: scipy_power.step(prepared, x, restart),
         lambda: scipy_power.step(prepared, x, restart),
     )
 
 
-def _torch(graph: Csr, x: Floats) -> Step | None:
-    if find_spec("torch") is None:
-        return None
+def _torch(graph: Csr, x: Floats) -> Step:
     import torch
 
     prepared = torch_csr.prepare(graph, damping=DAMPING)
     columns = torch.from_numpy(x)
     restart = (1 - DAMPING) * columns
     return Step(
-        "torch-csr",
         lambda: torch_csr.step(prepared, columns, restart),
         lambda: torch_csr.step(prepared, columns, restart).numpy(),
     )

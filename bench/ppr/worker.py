@@ -12,7 +12,6 @@ from typing import Any
 
 from bench.ppr.measuring import measure_solver
 from bench.ppr.problem import open_problem
-from bench.ppr.roof import copy_roof, gather_roof
 from bench.ppr.solvers import solver_named
 
 ROOF_BATCHES = (1, 32, 64)
@@ -21,7 +20,10 @@ ROOF_BATCHES = (1, 32, 64)
 def measure(folder: Path, task: str, *, repeats: int, budget_s: float) -> Any:
     """The task's figures: 'roof', 'steps' with a batch after a colon, or a solver's name."""
     problem = open_problem(folder)
+    # Compiled code is imported by the tasks that use it alone, so that it is in no other solver's memory.
     if task == "roof":
+        from bench.ppr.roof import copy_roof, gather_roof
+
         gathers = {str(batch): gather_roof(problem.graph.nodes, batch) for batch in ROOF_BATCHES}
         return {"copy_gbs": copy_roof(), "gather_gbs": gathers}
     if task.startswith("steps:"):

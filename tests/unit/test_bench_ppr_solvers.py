@@ -191,3 +191,9 @@ def test_solvers_are_chosen_by_name() -> None:
 def test_peers_get_numbers_of_32_bits(problem: Problem) -> None:
     matrix = scipy_power.prepare(problem.graph, damping=DAMPING).matrix
     assert (matrix.indices.dtype, matrix.indptr.dtype, matrix.dtype) == (np.int32, np.int32, np.float32)
+
+
+def test_a_step_beyond_the_tolerance_is_not_timed(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.ppr.steps.STEP_TOLERANCE", 0.0)
+    rows = [row for row in measure_steps(problem, 32, repeats=1, budget_s=1) if "absent" not in row]
+    assert [(row["passed"], "ms" in row) for row in rows] == [(False, False)] * len(rows)
