@@ -7,7 +7,7 @@ import pytest
 from host import HostKernels, host_graph
 
 from hippogpu.backends import Certified, PassagePart, SparseSeeds
-from hippogpu.backends.cuda_rank import Device, rank_in_blocks, unit_of
+from hippogpu.backends.cuda_rank import Candidates, Device, choose, rank_in_blocks, unit_of
 from hippogpu.backends.reference import ReferenceBackend
 from hippogpu.testing.graphs import hub_graph, small_graph
 from hippogpu.types import AnyFloats, Csr
@@ -113,6 +113,39 @@ def test_an_error_of_the_diffused_vectors_widens_the_bounds() -> None:
     tight = ranked(graph, part, seeds, 5, 1e-4, 1e-4)
     loose = ranked(graph, part._replace(error=1e-3), seeds, 5, 1e-4, 1e-4)
     assert (loose.bounds > tight.bounds).all()
+
+
+def test_a_passage_outside_the_candidates_can_still_withhold_the_certificate() -> None:
+    """The hub scores least, so it is no candidate, but its degree is so great that it may yet reach the best."""
+    graph = hub_graph(2000)
+    ones = np.zeros(666, np.float32)
+    ones[:2] = -5.0, 1.0
+    part = PassagePart(np.zeros((666, 8), np.float32), ones, np.ones((1, 8), np.float32), np.zeros(1), np.ones(1))
+    seeds = SparseSeeds(np.array([0, 1]), np.array([1500], np.int32), np.ones(1))
+    coarse, fine = (ranked(graph, part, seeds, 1, epsilon, epsilon) for epsilon in (1e-2, 1e-7))
+    assert (coarse.ids.tolist(), coarse.certified.tolist()) == ([[1]], [False])
+    assert (fine.ids.tolist(), fine.certified.tolist()) == ([[1]], [True])
+
+
+def certain(scores: list[float], *, short: float = 0.0, doubt: float = 0.0, outside: float = -np.inf) -> bool:
+    """Whether the two best of these candidates are certain."""
+    row = np.array([scores])
+    candidates = Candidates(np.arange(len(scores))[None], row, np.full_like(row, short), np.full_like(row, doubt))
+    return choose(candidates, 0, 2, outside, 0.0, 0).certified
+
+
+def test_a_ranking_is_certain_only_when_no_other_passage_can_reach_it() -> None:
+    assert certain([3.0, 2.0, 1.0], short=1.0)
+    assert not certain([3.0, 2.0, 1.0], short=1.1)
+    assert not certain([3.0, 2.0, 1.0], short=0.9, outside=2.1)
+    assert certain([3.0, 2.0], short=9.0)
+    assert not certain([3.0, 2.0], outside=2.1)
+
+
+def test_doubt_counts_on_both_sides() -> None:
+    assert certain([3.0, 2.0, 1.0], doubt=0.5)
+    assert not certain([3.0, 2.0, 1.0], doubt=0.51)
+    assert not certain([3.0, 2.0], doubt=0.2, outside=1.9)
 
 
 def test_seeds_fit_in_their_units() -> None:

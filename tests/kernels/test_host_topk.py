@@ -62,7 +62,7 @@ def test_the_extremes_are_those_of_the_whole_row() -> None:
 
 
 def test_infinities_and_zeros_of_either_sign_are_in_order() -> None:
-    scores = np.array([[0.0, -0.0, np.inf, -np.inf, -0.0, 1e-45, -1e-45, 3.4e38]])
+    scores = np.array([[-0.0, 0.0, np.inf, -np.inf, -0.0, 1e-45, -1e-45, 3.4e38]])
     assert best(scores, 8).ids.tolist() == [[2, 7, 5, 0, 1, 4, 6, 3]]
 
 
