@@ -36,7 +36,7 @@ class Affine(NamedTuple):
         """
         factor = (self.queries.shape[1] + 8) * precision + SINGLE
         length, offset = xp.abs(self.slope[rows]) * self.norms[rows], xp.abs(self.offset[rows])
-        rounding = factor * (length[:, None] * norms + offset[:, None] * ones)
+        rounding = factor * (length[:, None] * norms + offset[:, None] * xp.abs(ones))
         return rounding + self.error * (length + offset)[:, None] * degrees
 
     def exact(self, xp: Any, rows: Any, diffused: Any, ones: Any) -> Any:
