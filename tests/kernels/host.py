@@ -25,15 +25,30 @@ HERE = Path(__file__).parent
 
 
 class HostKernels(Kernels):
-    """Launches run on the host, one thread after another, before the call returns."""
+    """Launches run the kernels' functions on the host, one thread after another, before the call returns."""
 
     def __init__(self) -> None:
         super().__init__(None)
-        self.library = host_library()
+        self.library = host_library("host_kernels.cpp")
 
     def launch(self, entry: str, grid: tuple[int, ...], block: int, *arguments: Any) -> None:
         whole = (*grid, 1)[:2]
         getattr(self.library, entry)(*(as_c(value) for value in (*whole, *arguments)))
+
+
+class DeviceKernels(Kernels):
+    """Launches run the kernels themselves, every thread of a block between two barriers in order, or backwards."""
+
+    def __init__(self, *, backwards: bool = False) -> None:
+        super().__init__(None)
+        self.library = host_library("device_kernels.cpp")
+        self.backwards = backwards
+
+    def launch(self, entry: str, grid: tuple[int, ...], block: int, *arguments: Any) -> None:
+        values = [as_c(value) for value in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        sizes = [ctypes.c_longlong(size) for size in (*(*grid, 1)[:2], block)]
+        assert self.library.launch(entry.encode(), *sizes, pointers, int(self.backwards)) == 0, f"no kernel {entry}"
 
 
 class Address(int):
@@ -56,20 +71,18 @@ def compiler() -> str | None:
 
 
 @cache
-def host_library() -> ctypes.CDLL:
-    """The compiled harness; the test is skipped where there is no C++ compiler, and fails where it does not compile."""
+def host_library(name: str) -> ctypes.CDLL:
+    """A compiled harness; the test is skipped where there is no C++ compiler, and fails where it does not compile."""
     command = compiler()
     if command is None:
         pytest.skip("no C++ compiler: the kernels' arithmetic cannot run on the host")
-    out = Path(mkdtemp(prefix="hippogpu-kernels-")) / "host_kernels.so"
+    out = (Path(mkdtemp(prefix="hippogpu-kernels-")) / name).with_suffix(".so")
     options = ["-std=c++17", "-O2", "-fPIC", "-shared", f"-I{sources_folder()}"]
     made = subprocess.run(
-        [command, *options, str(HERE / "host_kernels.cpp"), "-o", str(out)], capture_output=True, text=True, check=False
+        [command, *options, str(HERE / name), "-o", str(out)], capture_output=True, text=True, check=False
     )
     assert made.returncode == 0, made.stderr
-    library = ctypes.CDLL(str(out))
-    library.order_round_trip.restype = ctypes.c_float
-    return library
+    return ctypes.CDLL(str(out))
 
 
 def host_graph(graph: Csr) -> CudaGraph:
@@ -77,9 +90,17 @@ def host_graph(graph: Csr) -> CudaGraph:
     return CudaGraph(*compress(graph), *cut(graph.indptr), row_sums(graph, graph.weights))
 
 
-def diffused(graph: Csr, columns: AnyFloats, *, damping: float, steps: int, solver: LinearSolver) -> AnyFloats:
+def diffused(
+    graph: Csr,
+    columns: AnyFloats,
+    *,
+    damping: float,
+    steps: int,
+    solver: LinearSolver,
+    kernels: Kernels | None = None,
+) -> AnyFloats:
     """G·columns by the fused steps of the kernels, in their order of launches."""
-    walk, put = Walk(np, HostKernels()), host_graph(graph)
+    walk, put = Walk(np, kernels or HostKernels()), host_graph(graph)
     loop = walk.loop(put, columns.shape[1], damping)
     fill(loop, columns.astype(np.float32), damping)
     return np.asarray(walk.steps(put, loop, step_weights(solver, damping, steps)), np.float64)

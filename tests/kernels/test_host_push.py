@@ -7,6 +7,7 @@ import pytest
 from host import HostKernels, host_graph
 
 from hippogpu.backends import Certified, PassagePart, SparseSeeds
+from hippogpu.backends._kernels import Kernels
 from hippogpu.backends.cuda_rank import Candidates, Device, choose, rank_in_blocks, unit_of
 from hippogpu.backends.reference import ReferenceBackend
 from hippogpu.testing.graphs import hub_graph, small_graph
@@ -40,9 +41,16 @@ def question(graph: Csr, *, queries: int = 7, seed: int = 0) -> tuple[PassagePar
 
 
 def ranked(
-    graph: Csr, part: PassagePart, seeds: SparseSeeds, k: int, epsilon: float, least: float, budget_bytes: int = 2**24
+    graph: Csr,
+    part: PassagePart,
+    seeds: SparseSeeds,
+    k: int,
+    epsilon: float,
+    least: float,
+    budget_bytes: int = 2**24,
+    kernels: Kernels | None = None,
 ) -> Certified:
-    device = Device(np, HostKernels(), np.asarray)
+    device = Device(np, kernels or HostKernels(), np.asarray)
     return rank_in_blocks(
         device, host_graph(graph), part, seeds, k,
         damping=0.5, epsilon=epsilon, least_epsilon=least, budget_bytes=budget_bytes,

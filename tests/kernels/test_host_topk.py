@@ -75,6 +75,7 @@ def test_a_score_that_is_not_a_number_is_refused(bad: float) -> None:
 
 
 def test_the_order_of_scores_can_be_undone() -> None:
-    trip = host_library().order_round_trip
+    trip = host_library("host_kernels.cpp").order_round_trip
+    trip.restype = ctypes.c_float
     scores = np.random.default_rng(5).standard_normal(200).astype(np.float32)
     assert [trip(ctypes.c_float(float(score))) for score in scores] == scores.tolist()
