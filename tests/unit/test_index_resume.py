@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,9 @@ ENCODED_AFTER = ("in_extraction", "before_encoding", "in_encoding")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of indexes, one a point at which its process was killed."""
     folder = tmp_path_factory.mktemp("killed")
-    subprocess.run([sys.executable, kill_points.__file__, str(folder)], check=True)
+    # A child of fork can use compiled threads only in this one of numba's layers.
+    layer = {"NUMBA_THREADING_LAYER": "workqueue"}
+    subprocess.run([sys.executable, kill_points.__file__, str(folder)], check=True, env=os.environ | layer)
     return folder
 
 
@@ -107,7 +110,7 @@ def test_progress_names_its_stages_and_ends_each_at_the_whole(root: Path) -> Non
     with open_index(root) as index:
         index.add(PASSAGES)
         index.commit(on_progress=lambda name, done, whole: seen.update({name: (done, whole)}))
-    assert set(seen) == {"extract", "encode", "synonyms"}
+    assert set(seen) == {"extract", "encode", "synonyms", "diffuse"}
     assert all(done == whole for done, whole in seen.values())
 
 

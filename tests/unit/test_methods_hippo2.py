@@ -56,7 +56,7 @@ def test_the_nearest_facts_are_kept_best_first_with_scores_from_one_down(made: P
 
 
 def test_the_walk_is_the_solution_from_the_seeds_of_the_method(made: Path) -> None:
-    here, result = loaded(made), ranked(loaded(made))[0]
+    here, result = loaded(made), ranked(loaded(made), config=SearchConfig(solver="power"))[0]
     texts = list(here.snapshot.tables.facts.text)
     kept = [(texts.index(" ".join(fact[:3])), fact.score) for fact in result.facts]
     seeds = phrase_seeds(kept, here.snapshot.tables.facts, here.mention_counts, top_phrases=5)
@@ -73,7 +73,7 @@ def test_scores_descend_and_sum_to_at_most_one(made: Path, backend: BackendName)
     for result in ranked(loaded(made, backend)):
         assert np.all(np.diff(result.scores) <= 0)
         assert 0 < result.scores.sum() <= 1 + 1e-6
-        assert (result.solver, result.fallback) == ("power", None)
+        assert (result.solver, result.fallback, result.certified) == ("diffused", None, True)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

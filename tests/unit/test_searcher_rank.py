@@ -84,7 +84,7 @@ def test_batches_of_one_rank_as_one_batch(made: Path, method: Any) -> None:
 def test_batches_come_as_each_is_finished(made: Path) -> None:
     reader, embedder = Searcher.open(made, embedder=(counting := Counting())), counting
     reader._budget_bytes = 2 * (_BYTES_A_NODE * 15 + _BYTES_A_PASSAGE * 5)
-    batches = reader.rank_batches(QUESTIONS, k=1, config=SearchConfig())
+    batches = reader.rank_batches(QUESTIONS, k=1, config=SearchConfig(solver="power"))
     assert (len(next(batches)), len(embedder.texts)) == (2, 2)
     assert [len(batch) for batch in batches] == [1]
 

@@ -23,7 +23,7 @@ from hippogpu.store.files import Entry, read_array, read_table, write_array, wri
 ROLES = (
     *("ids", "passages", "phrases", "facts", "mentions_indptr", "mentions", "statements_indptr", "statements"),
     *("passage_vectors", "phrase_vectors", "fact_vectors", "graph_indptr", "graph_indices", "graph_weights"),
-    *("synonym_source", "synonym_target", "synonym_weight"),
+    *("synonym_source", "synonym_target", "synonym_weight", "diffused_vectors", "diffused_ones"),
 )
 
 

@@ -169,7 +169,7 @@ def test_a_role_without_a_file_is_damage(made: Path, role: str) -> None:
 
 def test_another_width_than_the_vectors_have_is_damage(made: Path) -> None:
     altered(made, set_at("encoder", "width", 31))
-    with pytest.raises(IndexDamagedError, match="width of passage vectors: 32, but 31"):
+    with pytest.raises(IndexDamagedError, match="width of diffused vectors: 32, but 31"):
         load_snapshot(made, current_manifest(made))
 
 
