@@ -152,9 +152,9 @@ extern "C" __global__ void __launch_bounds__(TILE) push_rounds(
   int size = sizes[row];
   Long count = 0;
   while (size > 0) {
+    // A place is laid out by the thread that took it, so no barrier stands between; the one before the spread is for all.
     take_left(walker, walker.frontier, size, lane, TILE);
     if (lane == 0) next_size = 0;
-    __syncthreads();
     for (int start = 0; start < size; start += TILE) {
       lay_out(edges, walker, degrees, walker.frontier, start, size, tile, lane);
       __syncthreads();

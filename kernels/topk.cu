@@ -47,7 +47,10 @@ SHARED_CODE Count key_of(float score, Word place) { return ((Count)order_of(scor
 
 SHARED_CODE Word place_of(Count key) { return 0xffffffffu - (Word)key; }
 
-SHARED_CODE int digit_shift(int number) { return 64 - DIGIT_BITS * (number + 1) > 0 ? 64 - DIGIT_BITS * (number + 1) : 0; }
+SHARED_CODE int digit_shift(int number) {
+  const int shift = 64 - DIGIT_BITS * (number + 1);
+  return shift > 0 ? shift : 0;
+}
 
 SHARED_CODE void begin_selection(Selection& selection, Word wanted, Word scores) {
   selection.prefix = 0;
