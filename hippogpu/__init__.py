@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hippogpu.corpus import read_corpus, read_qrels, read_queries
     from hippogpu.embed import Embedder, default_embedder, embedder_from_name
     from hippogpu.errors import HippoError
-    from hippogpu.index import AddReport, CommitReport, Index
+    from hippogpu.index import AddReport, CommitReport, DiffuseReport, Index, diffuse_index
     from hippogpu.openie import Extractor, ReplayExtractor
     from hippogpu.searcher import Searcher
     from hippogpu.types import Hit, KeptFact, Passage, Ranking, Record, Seed, Triple
@@ -26,7 +26,7 @@ _HOMES = {
     "hippogpu.corpus": ("read_corpus", "read_qrels", "read_queries"),
     "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
     "hippogpu.errors": ("HippoError",),
-    "hippogpu.index": ("AddReport", "CommitReport", "Index"),
+    "hippogpu.index": ("AddReport", "CommitReport", "DiffuseReport", "Index", "diffuse_index"),
     "hippogpu.openie": ("Extractor", "ReplayExtractor"),
     "hippogpu.searcher": ("Searcher",),
     "hippogpu.types": ("Hit", "KeptFact", "Passage", "Ranking", "Record", "Seed", "Triple"),
@@ -37,6 +37,7 @@ __all__ = [
     "PROFILES",
     "AddReport",
     "CommitReport",
+    "DiffuseReport",
     "Embedder",
     "Extractor",
     "HippoError",
@@ -55,6 +56,7 @@ __all__ = [
     "Triple",
     "__version__",
     "default_embedder",
+    "diffuse_index",
     "embedder_from_name",
     "read_corpus",
     "read_qrels",

@@ -8,9 +8,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.measure import spread
+from bench.ppr.errors import Errors
 from bench.ppr.memory import forget_peak, peak_bytes, resident_bytes
 from bench.ppr.problem import Batch, Problem, batch_of, make_synthetic, open_problem, rows_of
-from bench.ppr.solvers import Errors, Solver
+from bench.ppr.solvers import Solver
 
 MIB = 2**20
 

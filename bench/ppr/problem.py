@@ -31,6 +31,7 @@ class Problem(NamedTuple):
     about    counts of the graph and how it was made
     exact    (a few, n) float64 masses of the first questions, within 1e-12 in L1
     vectors  (P, w) float32 unit rows of the passages
+    folder   where all of it lies, and the diffused vectors once they are made
     """
 
     about: Mapping[str, Any]
@@ -39,6 +40,7 @@ class Problem(NamedTuple):
     vectors: Floats
     questions: Questions
     exact: AnyFloats
+    folder: Path
 
 
 class Batch(NamedTuple):
@@ -96,7 +98,8 @@ def _write(
     folder: Path, made_from: Mapping[str, Any], graph: Csr, vectors: Floats, families: Mapping[str, int], *, seed: int
 ) -> None:
     """The arrays, and last of all about.json, which marks the folder as whole."""
-    (folder / "about.json").unlink(missing_ok=True)
+    for mark in ("about.json", "diffused.json"):
+        (folder / mark).unlink(missing_ok=True)
     questions = questions_near(vectors, graph, QUESTIONS, seed=seed)
     arrays = {f"questions-{name}": array for name, array in questions._asdict().items()}
     arrays |= {f"graph-{name}": getattr(graph, name) for name in GRAPH_ARRAYS}
@@ -128,12 +131,13 @@ def exact_masses(graph: Csr, questions: Questions) -> AnyFloats:
 def open_problem(folder: Path) -> Problem:
     """The folder's problem, its arrays memory-mapped."""
     about = json.loads((folder / "about.json").read_text())
-    graph = Csr(*(_mapped(folder, f"graph-{name}") for name in GRAPH_ARRAYS))
-    questions = Questions(*(_mapped(folder, f"questions-{name}") for name in Questions._fields))
-    vectors, exact = _mapped(folder, "vectors"), _mapped(folder, "exact")
-    return Problem(about, graph, about["passages"], vectors, questions, exact)
+    graph = Csr(*(mapped(folder, f"graph-{name}") for name in GRAPH_ARRAYS))
+    questions = Questions(*(mapped(folder, f"questions-{name}") for name in Questions._fields))
+    vectors, exact = mapped(folder, "vectors"), mapped(folder, "exact")
+    return Problem(about, graph, about["passages"], vectors, questions, exact, folder)
 
 
-def _mapped(folder: Path, name: str) -> NDArray[Any]:
+def mapped(folder: Path, name: str) -> NDArray[Any]:
+    """An array of a problem's folder."""
     # Plain arrays over the map: compiled code takes no other class of array.
     return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False))

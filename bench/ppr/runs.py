@@ -40,12 +40,17 @@ def measure_graph(run: Run, folder: Path, solvers: Sequence[Solver]) -> dict[str
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     found: dict[str, Any] = {"graph": about, "machine": {**machine(), "peers": _peer_versions()}, **run._asdict()}
     found |= {"damping": DAMPING, "tolerance": TOLERANCE, "roof": _roof(run, folder)}
+    diffused = any(solver.name.startswith("cpu-diffused") for solver in solvers)
+    if diffused:
+        found["diffusion"] = _worker(run, folder, "diffuse")
     found["solvers"] = [_solver_row(run, folder, solver, found) for solver in solvers]
     found["steps"] = [
         _with_shares(row, found, batch=batch, steps=1, value_bytes=4)
         for batch in STEP_BATCHES
         for row in _worker(run, folder, f"steps:{batch}")
     ]
+    if diffused:
+        found["certificates"] = _worker(run, folder, "certificates")
     found["passed"] = all(row.get("passed", True) for row in [*found["solvers"], *found["steps"]])
     return found
 

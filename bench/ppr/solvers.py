@@ -7,9 +7,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from bench.peers import igraph_prpack, scikit_network, scipy_power, torch_csr
+from bench.ppr import diffused
+from bench.ppr.errors import Errors, mass_errors
 from bench.ppr.problem import DAMPING, TOLERANCE, Batch, Problem
 from hippogpu.backends import Backend, load_backend, power_steps, steps_for
 from hippogpu.config import BackendName, LinearSolver
@@ -20,20 +20,6 @@ POWER_STEPS = power_steps(DAMPING, TOLERANCE)
 # L1 errors of a row of mass. Float32 adds about 1e-6 of its own to the 1e-6 that the steps leave; doubles add nothing
 # that shows. PRPACK stops at its own 1e-10; diteration holds its fluid in float32, and on several threads they race.
 SINGLE, DOUBLE, PRPACK, DITERATION = 2 * TOLERANCE, TOLERANCE, 1e-9, 1e-3
-
-
-class Errors(NamedTuple):
-    """Greatest difference of a mass, and greatest sum of a row's differences, over the questions that were compared."""
-
-    largest: float
-    l1: float
-
-
-def mass_errors(answer: AnyFloats, exact: AnyFloats) -> Errors:
-    """Of masses (B, n), or (B, P) of passages alone, against the exact rows; not a number where an answer is none."""
-    rows = min(len(answer), len(exact))
-    apart = np.abs(answer[:rows].astype(np.float64) - exact[:rows, : answer.shape[1]])
-    return Errors(float(apart.max()), float(apart.sum(axis=1).max()))
 
 
 class Solver(NamedTuple):
@@ -133,7 +119,15 @@ def _scikit_network(solver: Literal["RH", "diteration"], limit: float, steps: in
     )  # fmt: skip
 
 
+def _diffused(batch: int) -> Solver:
+    return Solver(
+        f"cpu-diffused-{batch}", batch, diffused.prepare, diffused.run, diffused.LIMIT, None,
+        errors=diffused.ranking_errors,
+    )  # fmt: skip
+
+
 SOLVERS: tuple[Solver, ...] = (
+    *(_diffused(batch) for batch in (32, 1)),
     *(_ours("cpu", "power", batch) for batch in (32, 64, 1)),
     *(_ours("cpu", "chebyshev", batch) for batch in (32, 64, 1)),
     _ours("reference", "power", 32),

@@ -18,7 +18,7 @@ ROOF_BATCHES = (1, 32, 64)
 
 
 def measure(folder: Path, task: str, *, repeats: int, budget_s: float) -> Any:
-    """The task's figures: 'roof', 'steps' with a batch after a colon, or a solver's name."""
+    """The task's figures: 'roof', 'diffuse', 'certificates', 'steps' with a batch after a colon, or a solver."""
     problem = open_problem(folder)
     # Compiled code is imported by the tasks that use it alone, so that it is in no other solver's memory.
     if task == "roof":
@@ -30,6 +30,14 @@ def measure(folder: Path, task: str, *, repeats: int, budget_s: float) -> Any:
         from bench.ppr.steps import measure_steps
 
         return measure_steps(problem, int(task.removeprefix("steps:")), repeats=repeats, budget_s=budget_s)
+    if task == "diffuse":
+        from bench.ppr.diffused import make_diffused
+
+        return make_diffused(problem)
+    if task == "certificates":
+        from bench.ppr.certificates import measure_certificates
+
+        return measure_certificates(problem, repeats=repeats)
     return measure_solver(solver_named(task), problem, repeats=repeats, budget_s=budget_s)
 
 

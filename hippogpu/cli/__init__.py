@@ -9,7 +9,7 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, indexing, inspecting
+from hippogpu.cli import answering, diffusing, indexing, inspecting
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -42,7 +42,9 @@ def _plain(verb: Callable[Arguments, None]) -> Callable[Arguments, None]:
             complain(str(error))
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            complain("Interrupted. What was extracted and encoded is kept: run the same command again to go on.")
+            complain(
+                "Interrupted. What was extracted, encoded and diffused is kept: run the same command again to go on."
+            )
             raise typer.Exit(INTERRUPTED) from error
 
     return run
@@ -61,6 +63,7 @@ def _version(
 
 
 app.command("index")(_plain(indexing.index))
+app.command("diffuse")(_plain(diffusing.diffuse))
 app.command("search")(_plain(answering.search))
 app.command("eval")(_plain(answering.evaluate))
 app.command("info")(_plain(inspecting.info))

@@ -27,6 +27,7 @@ def index(
     encoder: options.Encoder = None,
     profile: options.Profile = None,
     chunk: Annotated[bool, typer.Option("--chunk", help="Split passages that the encoder cannot read whole.")] = False,
+    diffuse: options.Diffuse = "auto",
     config: options.ConfigFile = None,
     backend: options.Backend = None,
     json: options.Json = False,
@@ -53,7 +54,7 @@ def index(
     ) as writer:
         added = writer.add(reading.passages)
         with progress(quiet=quiet) as show:
-            report = writer.commit(on_progress=show)
+            report = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
     refused = (*reading.refusals, *(extractor.refusals if extractor else ()), *added.refused)
     duplicates = added.duplicates + reading.counts["duplicates"]
     value = _value(folder, added._replace(duplicates=duplicates), report, refused)
@@ -100,6 +101,8 @@ def _value(folder: Path, added: AddReport, report: CommitReport, refused: tuple[
         "triples_dropped": {**extraction.drops, **report.dropped},
         "truncated": report.truncated,
         "log_damage": list(report.damage),
+        "spoiled": report.spoiled,
+        "diffusion": report.diffusion,
         "seconds": {stage: round(spent, 3) for stage, spent in report.seconds.items()},
     }
 
@@ -119,6 +122,12 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
     if value["truncated"]:
         out.print(
             f"{value['truncated']:,} passages are longer than the encoder reads; only their beginning is encoded."
+        )
+    if value["spoiled"]:
+        out.print(f"{value['spoiled']:,} stored blocks of vectors were damaged; their texts were encoded again.")
+    if value["diffusion"] != "fresh":
+        out.print(
+            f"Diffused vectors: {value['diffusion']}. Questions walk the graph until they are made: hippogpu diffuse {folder}"
         )
     if value["seconds"]:
         out.print(table("Seconds", list(value["seconds"]), [[f"{s:.2f}" for s in value["seconds"].values()]]))

@@ -41,6 +41,7 @@ def info(folder: options.Folder, json: options.Json = False) -> None:
     hippogpu info wiki.hippo
     """
     manifest = current_manifest(folder)
+    mark = manifest.diffusion
     size = sum(entry.bytes for entry in manifest.files.values())
     value: dict[str, Any] = {
         "index": str(folder),
@@ -51,6 +52,10 @@ def info(folder: options.Folder, json: options.Json = False) -> None:
         "encoder": manifest.encoder._asdict(),
         "config": as_mapping(manifest.config),
         "counts": dict(manifest.counts),
+        "diffusion": {
+            "state": manifest.diffusion_state,
+            **({"damping": mark.damping, "error": mark.error} if mark else {}),
+        },
         "bytes": size,
     }
     if json:
@@ -62,6 +67,8 @@ def info(folder: options.Folder, json: options.Json = False) -> None:
         ["encoder", f"{manifest.encoder.name}, width {manifest.encoder.width}"],
         ["size", f"{size / 2**20:,.1f} MiB in {len(manifest.files)} files, format {manifest.format}"],
     ]
+    state = manifest.diffusion_state
+    general.append(["diffusion", f"{state}, damping {mark.damping:g}" if mark else state])
     out.print(table(str(folder), ["what", "value"], general))
     out.print(table("Counts", ["what", "count"], count_rows(manifest.counts)))
     out.print(table("Settings", ["setting", "value"], [[n, str(v)] for n, v in as_mapping(manifest.config).items()]))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hippogpu.config import BackendName, MethodName, ProfileName, SolverName
+from hippogpu.config import BackendName, DiffuseRule, MethodName, ProfileName, SolverName
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the index.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, all else on stderr.")]
@@ -36,6 +36,13 @@ OpenIe = Annotated[
     ),
 ]
 Solver = Annotated[SolverName | None, typer.Option("--solver", help="How PageRank is solved (default auto).")]
+Diffuse = Annotated[
+    DiffuseRule,
+    typer.Option("--diffuse", help="Diffuse the passage vectors: when it takes under a minute, always, or never."),
+]
+Damping = Annotated[
+    float | None, typer.Option("--damping", min=0.0, max=1.0, help="Damping to diffuse for (default 0.5).")
+]
 Method = Annotated[MethodName | None, typer.Option("--method", help="How passages are ranked (default hippo2).")]
 Methods = Annotated[
     list[str] | None,
