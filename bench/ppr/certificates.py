@@ -1,4 +1,4 @@
-"""What certified rankings cost and how often they come, over many questions; and the passage part against a full solve."""
+"""What certified rankings cost and how often they come; and the passage part against a full solve."""
 
 from __future__ import annotations
 

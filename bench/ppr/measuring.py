@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,8 +26,8 @@ def measure_solver(solver: Solver, problem: Problem, *, repeats: int, budget_s: 
     time takes the next question with each call. Memory is what the process took above what it held with the questions
     read: the graph in the solver's own form, what it works with, and the answer.
     """
-    tiny = tiny_problem()
-    solver.run(solver.prepare(tiny), rows_of(batch_of(tiny, solver.batch), 0, solver.batch))
+    with tiny_problem() as tiny:
+        solver.run(solver.prepare(tiny), rows_of(batch_of(tiny, solver.batch), 0, solver.batch))
     batch = batch_of(problem, max(solver.batch, len(problem.exact)))
     before = resident_bytes()
     forget_peak()
@@ -63,8 +65,9 @@ def _later_calls(solver: Solver, prepared: Any, batch: Batch, repeats: int, budg
     return times
 
 
-def tiny_problem() -> Problem:
+@contextmanager
+def tiny_problem() -> Iterator[Problem]:
     """A few nodes to import and compile with, mapped from files as the real ones are."""
     with TemporaryDirectory() as folder:
         make_synthetic(Path(folder), 30, width=8)
-        return open_problem(Path(folder))
+        yield open_problem(Path(folder))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,18 +28,18 @@ from hippogpu.backends.seam import (
     select_rows,
     step_weights,
 )
+from hippogpu.backends.threads import run_together, single_blas_thread
 from hippogpu.config import LinearSolver, Precision
 from hippogpu.types import AnyFloats, Csr, Ints
 
 if TYPE_CHECKING:
+    from hippogpu.backends.cpu_iterate import Buffers
     from hippogpu.backends.cpu_rank import Desk, Scoring
 
-# A block of scores of this size stays in the caches between the product and the look at it.
-_CACHED_BYTES = 4 * 2**20
+# A block of scores of this size stays in a core's cache between the product and the look at it.
+_CACHED_BYTES = 2**19
 # Above so many hits a row is sorted whole: a heap of that size would cost more.
 _HEAP_HITS = 2048
-# Columns whose residual is worked out together, in float64.
-_RESIDUAL_COLUMNS = 32
 # Columns that are iterated together: wider ones only spread the same work over more memory.
 _GROUP_BYTES = 256
 
@@ -56,6 +55,8 @@ class CpuBackend:
         self._lock = threading.Lock()
         self._desks_of: AnyFloats | None = None
         self._desks: list[Desk] = []
+        # Memory that is touched for the first time costs as much as some steps, so the last group's is kept.
+        self._buffers: Buffers | None = None
 
     def put(self, array: AnyFloats) -> AnyFloats:
         return np.ascontiguousarray(array, self._dtype)
@@ -73,21 +74,28 @@ class CpuBackend:
         return select_rows(scores, k)
 
     def topk(self, queries: AnyFloats, keys: AnyFloats, k: int) -> TopK:
-        from hippogpu.backends.cpu_select import nothing_yet, put_in_order, take_in
+        from hippogpu.backends.cpu_select import merged, nothing_yet, take_in
 
         queries = np.ascontiguousarray(queries, self._dtype)
         check_topk(queries, keys, k)
         k = min(k, len(keys))
         if k > _HEAP_HITS:
             return self._topk_sorted(queries, keys, k)
-        best = nothing_yet(len(queries), k, self._dtype)
-        budget_bytes = min(self._budget_bytes, _CACHED_BYTES)
-        rows = max(1, budget_bytes // (self._dtype.itemsize * max(len(queries), 1)))
-        for start in range(0, len(keys), rows):
-            take_in(queries @ keys[start : start + rows].T, start, best)
+        rows = max(1, min(self._budget_bytes, _CACHED_BYTES) // (self._dtype.itemsize * max(len(queries), 1)))
+        starts, found = iter(range(0, len(keys), rows)), []
+
+        def work() -> None:
+            best = nothing_yet(len(queries), k, self._dtype)
+            # Each thread meets its blocks in ascending order, as take_in asks.
+            for start in starts:
+                take_in(queries @ keys[start : start + rows].T, start, best)
+            found.append(best)
+
+        with single_blas_thread():
+            run_together(work, -(-len(keys) // rows))
+        best = merged(found)
         if best.bad.any():
             raise no_number()
-        put_in_order(best)
         return TopK(best.ids, best.scores, best.low, best.high)
 
     def _topk_sorted(self, queries: AnyFloats, keys: AnyFloats, k: int) -> TopK:
@@ -98,40 +106,61 @@ class CpuBackend:
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
     ) -> AnyFloats:
+        from hippogpu.backends.cpu_iterate import copy_rows
+
         check_solve(graph, seeds, damping, steps)
         sums = seeds.sum(axis=1, dtype=np.float64)
         isolated = seeds[:, graph.degrees == 0].sum(axis=1, dtype=np.float64) / sums
         # The restart of isolated mass only rescales, and so does the sum of the seeds: both at once, at the end.
-        factors = 1 / (sums * (1 - damping * isolated))
-        x = self.diffuse(graph, seeds.T, damping=damping, steps=steps, solver=solver)
-        return np.ascontiguousarray(x.T * factors[:, None].astype(self._dtype))
+        factors = (1 / (sums * (1 - damping * isolated))).astype(self._dtype)
+        omegas = step_weights(solver, damping, steps)
+        masses = np.empty(seeds.shape, self._dtype)
+        for here, x in self._iterated(graph, seeds.T, seeds.T, damping, omegas, self._dtype):
+            copy_rows(x, factors[here], masses[here])
+        return masses
 
     def diffuse(
         self, graph: Graph, columns: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "chebyshev"
     ) -> AnyFloats:
-        from hippogpu.backends.cpu_iterate import iterate
-
         check_steps(damping, steps)
         check_columns(graph, columns)
         omegas = step_weights(solver, damping, steps)
         out = np.empty(columns.shape, self._dtype)
-        group = _GROUP_BYTES // self._dtype.itemsize
-        for first in range(0, columns.shape[1], group):
-            iterate(graph, columns[:, first : first + group], damping, omegas, out[:, first : first + group])
+        for here, x in self._iterated(graph, columns, columns, damping, omegas, self._dtype):
+            out[:, here] = x[:, : here.stop - here.start]
         return out
 
     def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> Residual:
-        from hippogpu.backends.cpu_iterate import iterate
-
         check_damping(damping)
         check_columns(graph, columns)
         parts = []
-        for first in range(0, columns.shape[1], _RESIDUAL_COLUMNS):
-            here = np.s_[:, first : first + _RESIDUAL_COLUMNS]
-            walked = np.empty(columns[here].shape, np.float64)
-            iterate(graph, columns[here], damping, [1.0], walked, start=diffused[here])
-            parts.append(residual_of(np.subtract(walked, diffused[here], out=walked), graph.degrees))
+        for here, x in self._iterated(graph, columns, diffused, damping, [1.0], np.dtype(np.float64)):
+            parts.append(residual_of(x[:, : here.stop - here.start] - diffused[:, here], graph.degrees))
         return Residual(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _iterated(
+        self,
+        graph: Graph,
+        columns: AnyFloats,
+        start: AnyFloats,
+        damping: float,
+        omegas: Sequence[float],
+        dtype: np.dtype[Any],
+    ) -> Iterator[tuple[slice, AnyFloats]]:
+        """Each group of columns with its x, which the next group overwrites."""
+        from hippogpu.backends.cpu_iterate import buffers_for, iterate
+        from hippogpu.backends.cpu_step import padded_width
+
+        with self._lock:
+            kept, self._buffers = self._buffers, None
+        at_once = _GROUP_BYTES // dtype.itemsize
+        for first in range(0, columns.shape[1], at_once):
+            here = slice(first, min(first + at_once, columns.shape[1]))
+            shape = graph.nodes, padded_width(here.stop - first, dtype)
+            if kept is None or (kept.y.shape, kept.y.dtype) != (shape, dtype):
+                kept = buffers_for(graph, here.stop - first, dtype)
+            yield here, iterate(graph, columns[:, here], start[:, here], damping, omegas, kept)
+        self._buffers = kept
 
     def rank_diffused(
         self,
@@ -192,8 +221,22 @@ class CpuBackend:
         degrees = graph.degrees[: len(part.ones)]
         rounding = part.error * degrees + roundoff * part.ones
         most = np.array([degrees.max(), part.ones.max(), rounding.max()])
-        products = queries @ part.diffused.T
+        products = self._products(queries, part.diffused)
         return Scoring(products, slope, offset, part.ones, part.diffused, queries, degrees, rough, fine, rounding, most)
+
+    def _products(self, queries: AnyFloats, keys: AnyFloats) -> AnyFloats:
+        """queries · keysᵀ, a block of keys at a time on each thread."""
+        products = np.empty((len(queries), len(keys)), self._dtype)
+        rows = max(1, _CACHED_BYTES // (self._dtype.itemsize * len(queries)))
+        starts = iter(range(0, len(keys), rows))
+
+        def work() -> None:
+            for start in starts:
+                np.matmul(queries, keys[start : start + rows].T, out=products[:, start : start + rows])
+
+        with single_blas_thread():
+            run_together(work, -(-len(keys) // rows))
+        return products
 
     @contextmanager
     def _desk(self, graph: Graph, passages: int) -> Iterator[Desk]:
@@ -210,16 +253,3 @@ class CpuBackend:
         yield desk
         # After an error the memory is not all zeros, and is dropped.
         desks.append(desk)
-
-
-def run_together(work: Callable[[], None], most: int) -> None:
-    """Runs the work on as many threads as numba may use, `most` at most; an error of any is raised."""
-    import numba
-
-    threads = min(int(numba.get_num_threads()), most)
-    if threads == 1:
-        work()
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work) for _ in range(threads)]:
-            done.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -16,26 +16,32 @@ from hippogpu.types import AnyFloats
 _TILE = 16
 
 
-def iterate(
-    graph: Graph,
-    columns: AnyFloats,
-    damping: float,
-    omegas: Sequence[float],
-    out: AnyFloats,
-    *,
-    start: AnyFloats | None = None,
-) -> None:
-    """out = x after one step x ← ω·(d·P·x + (1 − d)·columns − x₋₁) + x₋₁ for each ω; the last ω must be 1.
+class Buffers(NamedTuple):
+    """Three aligned arrays (n, padded width) that one group of columns is iterated in."""
 
-    columns, out (n, c); x starts as `start`, or as the columns
+    y: AnyFloats
+    r: AnyFloats
+    before: AnyFloats
+
+
+def buffers_for(graph: Graph, columns: int, dtype: np.dtype[Any]) -> Buffers:
+    """Fresh buffers. Those of an earlier group of the same width serve as well: all they hold is finite."""
+    width = padded_width(columns, dtype)
+    return Buffers(*(aligned_zeros(graph.nodes, width, dtype) for _ in range(3)))
+
+
+def iterate(
+    graph: Graph, columns: AnyFloats, start: AnyFloats, damping: float, omegas: Sequence[float], buffers: Buffers
+) -> AnyFloats:
+    """x after a step x ← ω·(d·P·x + (1 − d)·columns − x₋₁) + x₋₁ for each ω; the last ω must be 1.
+
+    columns, start (n, c); the result (n, padded width) is one of the buffers, and its first c columns count
     The steps run on y = d·D⁻¹·x, so that each is one pass over the edges: y ← ω·(d·D⁻¹·(A·y + (1 − d)·columns)) + ….
     """
-    dtype = out.dtype
-    width = padded_width(columns.shape[1], dtype)
-    scale = scales(graph, damping, dtype)
-    y, r, before = (aligned_zeros(graph.nodes, width, dtype) for _ in range(3))
-    ones = np.ones(graph.nodes, dtype)
-    copy_scaled(columns if start is None else start, scale, y)
+    y, r, before = buffers
+    dtype = y.dtype
+    scale, ones = scales(graph, damping, dtype), np.ones(graph.nodes, dtype)
+    copy_scaled(start, scale, y)
     copy_scaled(columns, np.full(graph.nodes, 1 - damping, dtype), r)
     parts = equal_parts(graph.indptr)
     for number, omega in enumerate(omegas):
@@ -43,7 +49,7 @@ def iterate(
         shares = dtype.type(omega), dtype.type(0 if number == 0 else 1 - omega)
         step(graph.indptr, graph.indices, graph.weights, parts, y, r, ones if last else scale, *shares, before)
         y, before = before, y
-    out[...] = y[:, : out.shape[1]]
+    return y
 
 
 def scales(graph: Graph, damping: float, dtype: np.dtype[Any]) -> AnyFloats:
@@ -57,6 +63,8 @@ if TYPE_CHECKING:
 
     def copy_scaled(source: AnyFloats, factors: AnyFloats, out: AnyFloats) -> None: ...
 
+    def copy_rows(columns: AnyFloats, factors: AnyFloats, out: AnyFloats) -> None: ...
+
 else:
 
     @numba.njit(parallel=True, nogil=True, cache=True)
@@ -68,3 +76,13 @@ else:
             for j in range(columns):
                 for i in range(first, last):
                     out[i, j] = source[i, j] * factors[i]
+
+    @numba.njit(parallel=True, nogil=True, cache=True)
+    def copy_rows(columns, factors, out):
+        """out[j, i] = columns[i, j] · factors[j] for each row j of out."""
+        rows, nodes = out.shape
+        for tile in numba.prange((nodes + _TILE - 1) // _TILE):
+            first, last = tile * _TILE, min(nodes, (tile + 1) * _TILE)
+            for j in range(rows):
+                for i in range(first, last):
+                    out[j, i] = columns[i, j] * factors[j]

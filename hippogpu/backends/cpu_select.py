@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numba
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     def _take_in(
         scores: AnyFloats, start: int, ids: Ints, best: AnyFloats, low: AnyFloats, high: AnyFloats, bad: Bools
     ) -> None: ...
-
-    def _put_in_order(ids: Ints, scores: AnyFloats) -> None: ...
 
     def sift(scores: AnyFloats, ids: Ints, size: int) -> None: ...
 
@@ -88,22 +87,13 @@ else:
                     sift(scores, ids, k)
         return low, high, bad
 
-    @numba.njit(parallel=True, nogil=True, cache=True)
+    @numba.njit(nogil=True, cache=True)
     def _take_in(scores, start, ids, best, low, high, bad):
-        for row in numba.prange(len(scores)):
+        for row in range(len(scores)):
             least, greatest, wrong = _take_in_row(scores[row], start, ids[row], best[row])
             low[row] = min(low[row], least)
             high[row] = max(high[row], greatest)
             bad[row] = bad[row] or wrong
-
-    @numba.njit(parallel=True, nogil=True, cache=True)
-    def _put_in_order(ids, scores):
-        for row in numba.prange(len(ids)):
-            values, numbers = scores[row], ids[row]
-            for last in range(len(numbers) - 1, 0, -1):
-                values[0], values[last] = values[last], values[0]
-                numbers[0], numbers[last] = numbers[last], numbers[0]
-                sift(values, numbers, last)
 
 
 def take_in(scores: AnyFloats, start: int, best: Best) -> None:
@@ -111,6 +101,10 @@ def take_in(scores: AnyFloats, start: int, best: Best) -> None:
     _take_in(scores, start, best.ids, best.scores, best.low, best.high, best.bad)
 
 
-def put_in_order(best: Best) -> None:
-    """Turns each heap into descending order, ties by lower number."""
-    _put_in_order(best.ids, best.scores)
+def merged(parts: Sequence[Best]) -> Best:
+    """The best of all parts, in descending order, ties by lower number."""
+    ids, scores = (np.concatenate([getattr(part, name) for part in parts], axis=1) for name in ("ids", "scores"))
+    order = np.lexsort((ids, -scores), axis=1)[:, : parts[0].ids.shape[1]]
+    low, high = np.min([part.low for part in parts], axis=0), np.max([part.high for part in parts], axis=0)
+    bad = np.any([part.bad for part in parts], axis=0)
+    return Best(np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1), low, high, bad)

@@ -127,7 +127,8 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
         out.print(f"{value['spoiled']:,} stored blocks of vectors were damaged; their texts were encoded again.")
     if value["diffusion"] != "fresh":
         out.print(
-            f"Diffused vectors: {value['diffusion']}. Questions walk the graph until they are made: hippogpu diffuse {folder}"
+            f"Diffused vectors: {value['diffusion']}. Questions walk the graph until they are made: "
+            f"hippogpu diffuse {folder}"
         )
     if value["seconds"]:
         out.print(table("Seconds", list(value["seconds"]), [[f"{s:.2f}" for s in value["seconds"].values()]]))

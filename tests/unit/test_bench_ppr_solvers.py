@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import typer
 from bench.__main__ import app
 from bench.peers import scipy_power
 from bench.ppr.command import chosen_solvers
+from bench.ppr.errors import mass_errors
 from bench.ppr.measuring import measure_solver, tiny_problem
 from bench.ppr.memory import forget_peak, peak_bytes, resident_bytes
 from bench.ppr.model import shares, step_bytes
@@ -19,15 +21,16 @@ from bench.ppr.problem import DAMPING, Problem, batch_of, make_from_index, make_
 from bench.ppr.results import read_results
 from bench.ppr.roof import copy_roof, gather_all, gather_roof
 from bench.ppr.runs import Run, measure_graph
-from bench.ppr.solvers import SOLVERS, Solver, mass_errors, solver_named
+from bench.ppr.solvers import SOLVERS, Solver, solver_named
 from bench.ppr.steps import measure_steps
 from hippogpu.backends import load_backend, power_steps
 from hippogpu.testing.cli import run_verb
 
 
 @pytest.fixture(scope="module")
-def problem() -> Problem:
-    return tiny_problem()
+def problem() -> Iterator[Problem]:
+    with tiny_problem() as problem:
+        yield problem
 
 
 @pytest.fixture
