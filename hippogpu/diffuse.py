@@ -117,7 +117,7 @@ def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Bl
     if scratch is None or not _path(scratch, first).is_file():
         return None
     try:
-        with np.load(_path(scratch, first), allow_pickle=False) as arrays:
+        with _path(scratch, first).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             block = Block(arrays["values"], arrays["errors"])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
         return None

@@ -22,8 +22,10 @@ from hippogpu.types import AnyFloats, Diffused
 K = 20
 MIB = 2**20
 MARK = "diffused.json"
-# A score may be short by its bound; a row's twenty together stay far below this share of all mass.
-LIMIT = 1e-6
+# Twenty scores that are each short by their bounds, as shares of all mass, on the smallest graphs.
+LIMIT = 1e-4
+# What a score may be over, or short beyond its bound, as a share of the row's greatest mass: float32 vectors.
+ROUNDING = 1e-6
 
 
 class Loaded(NamedTuple):
@@ -123,12 +125,16 @@ def mass_of(loaded: Loaded, asked: Questions) -> AnyFloats:
 
 
 def ranking_errors(answer: Answer, exact: AnyFloats) -> Errors:
-    """Of the scores of the passages found; infinite when a certified list is not the exact one."""
+    """Of the scores of the passages found; infinite when a bound is broken or a certified list is not the exact one."""
     largest, l1, passages = 0.0, 0.0, len(answer.loaded.vectors)
     mass = mass_of(answer.loaded, answer.asked)
     for row, masses in enumerate(exact[: len(mass)]):
         ids, scores = answer.found.ids[row], answer.found.scores[row] / mass[row]
         apart = np.abs(scores - masses[ids])
+        short = masses[ids] - scores
+        slack = ROUNDING * masses[:passages].max()
+        if np.any(short < -slack) or np.any(short > answer.found.bounds[row] / mass[row] + slack):
+            return Errors(np.inf, np.inf)
         largest, l1 = max(largest, float(apart.max())), max(l1, float(apart.sum()))
         others = np.delete(masses[:passages], ids)
         if answer.found.certified[row] and others.max(initial=0.0) > masses[ids].min() * (1 + 1e-9):
