@@ -1,4 +1,4 @@
-"""The result table of README, generated from the JSON of the benches: python -m bench readme."""
+"""The result tables of README, generated from the JSON of the benches: python -m bench readme."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from bench.oracle.rawtext import ORACLE_RECALL
+from bench.ppr.results import RESULTS, costs, read_results, slope
 
 ROOT = Path(__file__).resolve().parent.parent
-_BLOCK = re.compile(r"(<!-- oracle table -->\n).*(<!-- /oracle table -->)", re.DOTALL)
+_BLOCK = r"(<!-- {0} table -->\n).*(<!-- /{0} table -->)"
+_SOLVERS = {
+    "igraph-prpack": "igraph PRPACK, what the authors' library calls",
+    "scipy-power-32": "SciPy, 32 questions together",
+    "torch-csr-32": "torch sparse CSR, 32 together",
+    "cpu-power-32": "power, 32 together",
+    "cpu-chebyshev-32": "chebyshev, 32 together",
+    "cpu-diffused-1": "diffused and certified, alone",
+    "cpu-diffused-32": "diffused and certified, 32 together",
+}
 
 
 def readme() -> None:
-    """Write the table of bench/results/oracle.json into README.md."""
+    """Write the tables of bench/results/oracle.json and ppr.json into README.md."""
     path = ROOT / "README.md"
-    path.write_text(with_table(path.read_text(encoding="utf-8"), stored_result()), encoding="utf-8")
+    text = with_table(path.read_text(encoding="utf-8"), stored_result())
+    path.write_text(with_engine(text, read_results(RESULTS)), encoding="utf-8")
 
 
 def stored_result() -> Any:
@@ -28,7 +39,29 @@ def stored_result() -> Any:
 def with_table(text: str, result: Mapping[str, Any]) -> str:
     """The page with what stands between its two marks replaced by the table of the result."""
     table = "\n".join([*_exactness(result), "", *_recall(result), "", *_times(result), ""])
-    return _BLOCK.sub(lambda found: found[1] + table + found[2], text)
+    return _replaced(text, "oracle", table)
+
+
+def with_engine(text: str, results: Mapping[str, Any]) -> str:
+    """The page with the engine's table replaced by milliseconds a question at each size of synthetic graph."""
+    found = costs(results)
+    sizes = sorted({size for cost in found.values() for size in cost})
+    rows = []
+    for name, shown in _SOLVERS.items():
+        cost = found.get(name, {})
+        cells = " | ".join(_ms(cost[size]) if size in cost else "–" for size in sizes)
+        exponent = slope(cost)
+        rows.append(f"| {shown} | {cells} | {'–' if exponent is None else f'{exponent:.2f}'} |")
+    head = "| ms a question, by passages | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent |"
+    return _replaced(text, "engine", "\n".join([head, "|---" * (len(sizes) + 2) + "|", *rows, ""]))
+
+
+def _ms(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _replaced(text: str, name: str, table: str) -> str:
+    return re.sub(_BLOCK.format(name), lambda found: found[1] + table + found[2], text, flags=re.DOTALL)
 
 
 def _exactness(result: Mapping[str, Any]) -> list[str]:

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.ppr.tables import (
+    CERTIFICATE_COLUMNS,
     SOLVER_COLUMNS,
     STEP_COLUMNS,
+    certificate_rows,
+    diffused_lines,
     graph_line,
     markdown,
     slope_columns,
@@ -35,6 +38,9 @@ def with_tables(text: str, results: Mapping[str, Any]) -> str:
         title = f"{found['graph']['passages']:,} passages" if kind == "synthetic" else f"The index {name}"
         lines += [f"### {title}", "", graph_line(found), "", *markdown(SOLVER_COLUMNS, solver_rows(found)), ""]
         lines += [*markdown(STEP_COLUMNS, step_rows(found)), ""]
+        if "certificates" in found:
+            lines += [*" ".join(diffused_lines(found)).splitlines(), ""]
+            lines += [*markdown(CERTIFICATE_COLUMNS, certificate_rows(found)), ""]
     return _BLOCK.sub(lambda block: block[1] + "\n".join(lines) + "\n" + block[2], text)
 
 

@@ -14,6 +14,9 @@ SOLVER_COLUMNS = (
     "solver", "B", "ms a question", "prepare s", "MiB", "GB moved", "GB/s", "% copy", "% gather",
     "largest error", "L1 error",
 )  # fmt: skip
+CERTIFICATE_COLUMNS = (
+    "least ε", "certified %", "edges, median", "90 %", "99 %", "most", "ms in batches", "ms alone, median", "90 %", "99 %", "most",
+)  # fmt: skip
 STEP_COLUMNS = ("step", "B", "ms", "GB/s", "% copy", "% gather", "ours is faster by", "error")
 
 
@@ -80,10 +83,45 @@ def graph_line(found: Mapping[str, Any]) -> str:
     )
 
 
+def certificate_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """One line a depth of tightening: shares, edges touched and milliseconds a question."""
+    return [
+        [
+            f"{depth['least_epsilon']:.0e}",
+            f"{100 * depth['certified']:.1f}",
+            *(f"{value:,.0f}" for value in depth["edges"].values()),
+            _figure(depth["ms_in_batches"]),
+            *(_figure(value) for value in depth["ms_alone"].values()),
+        ]
+        for depth in found["certificates"]["tightening"]
+    ]
+
+
+def diffused_lines(found: Mapping[str, Any]) -> list[str]:
+    """What diffusion cost, where the time of a diffused ranking goes, and how far the passage part is off."""
+    diffusion, certificates = found["diffusion"], found["certificates"]
+    errors = ", ".join(f"{error:.1e} in {kind}" for kind, error in certificates["part"].items())
+    lines = [
+        f"Diffusion of {diffusion['columns']} columns: {diffusion['seconds']:,.1f} s, {diffusion['peak_mib']:,.0f} MiB above the "
+        f"graph and vectors. Passage part against a full solve in float64: off by {errors}, of the row's greatest. "
+        f"{certificates['questions']} questions below."
+    ]
+    for batch, parts in certificates["stages"].items():
+        times = ", ".join(f"{name} {_figure(time['median'])}" for name, time in parts.items())
+        lines.append(f"B = {batch}, ms a question: {times}.")
+    if certificates["facts"]:
+        facts = ", ".join(f"{_figure(time['median'])} (B = {b})" for b, time in certificates["facts"]["ms"].items())
+        lines.append(f"Beside it, the five best of {certificates['facts']['facts']:,} facts: {facts} ms a question.")
+    return lines
+
+
 def print_graph(name: str, found: Mapping[str, Any], console: Console) -> None:
     """The graph's tables on the console."""
     console.print(graph_line(found))
     print_rows(f"{name}: solvers; median (least–greatest)", SOLVER_COLUMNS, solver_rows(found), console)
+    if "certificates" in found:
+        console.print("\n".join(diffused_lines(found)))
+        print_rows(f"{name}: certified rankings", CERTIFICATE_COLUMNS, certificate_rows(found), console)
     print_rows(f"{name}: one step", STEP_COLUMNS, step_rows(found), console)
 
 

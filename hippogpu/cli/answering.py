@@ -156,8 +156,14 @@ def show_ranking(ranking: Ranking, *, why: bool, gold: tuple[str, ...] = (), den
         facts = [[f"{fact.score:.3f}", fact.subject, fact.predicate, fact.object] for fact in ranking.facts]
         out.print(table("facts kept", ["score", "subject", "predicate", "object"], facts))
         out.print(table("phrase seeds", ["weight", "phrase"], [[f"{s.weight:.3f}", s.phrase] for s in ranking.seeds]))
-    out.print(f"{ranking.method}: " + ", ".join(f"{stage} {spent:.1f} ms" for stage, spent in ranking.ms.items()))
+    out.print(f"{how_solved(ranking)}: " + ", ".join(f"{stage} {spent:.1f} ms" for stage, spent in ranking.ms.items()))
     out.print()
+
+
+def how_solved(ranking: Ranking) -> str:
+    """The method, and the solver with its certificate where it has one."""
+    certificate = {True: ", certified", False: ", not certified", None: ""}[ranking.certified]
+    return f"{ranking.method} ({ranking.solver}{certificate})" if ranking.solver else ranking.method
 
 
 def _settings(

@@ -12,7 +12,8 @@ import pytest
 import typer
 
 import hippogpu
-from bench.readme import stored_result, with_table
+from bench.ppr.results import RESULTS, read_results
+from bench.readme import stored_result, with_engine, with_table
 from hippogpu import config
 from hippogpu.cli import app
 from hippogpu.demo import demo_folder
@@ -102,6 +103,7 @@ def test_the_demo_command_and_the_test_command_stand_in_readme_once_each() -> No
 
 def test_the_figures_of_readme_are_those_of_the_stored_result() -> None:
     assert with_table(README, stored_result()) == README
+    assert with_engine(README, read_results(RESULTS)) == README
 
 
 def test_the_stored_result_passed_every_check() -> None:
