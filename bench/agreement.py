@@ -15,7 +15,7 @@ from bench.checks import Check, all_passed, at_most, equal
 from bench.peers import igraph_prpack
 from bench.report import machine, print_checks, print_rows, write_json
 from hippogpu.backends import load_backend, steps_for
-from hippogpu.config import RunConfig, SearchConfig
+from hippogpu.config import LinearSolver, RunConfig, SearchConfig
 from hippogpu.corpus import read_queries
 from hippogpu.embed import embedder_from_name, encode_all
 from hippogpu.methods import Loaded, load
@@ -33,6 +33,7 @@ K = 20
 # Passages whose exact masses are closer than this share of the row's greatest count as tied.
 TIE = 1e-8
 LEAST_EPSILONS = (1e-6, 1e-7, 1e-8, 1e-9)
+LINEAR: tuple[LinearSolver, ...] = ("power", "chebyshev")
 RUNS: dict[str, SearchConfig] = {
     "power": SearchConfig(solver="power"),
     "chebyshev": SearchConfig(solver="chebyshev"),
@@ -71,11 +72,15 @@ def agreement(
         rows[name] = compared(asked, lists)
         if rankings[0].certified is not None:
             rows[name]["certified"] = sum(bool(ranking.certified) for ranking in rankings)
+    linear = {solver: solved(load(snapshot, load_backend("cpu")), asked, solver) for solver in LINEAR}
     depths = [certified_at(load(snapshot, load_backend("cpu")), asked, least) for least in LEAST_EPSILONS]
     checks = checked(rows, len(texts))
     result = {"bench": "agreement", "machine": machine(), "questions": len(texts), "passed": all_passed(checks)}
-    result |= {"solvers": rows, "tightening": depths, "checks": [check._asdict() for check in checks]}
+    result |= {"solvers": rows, "linear": linear, "tightening": depths, "checks": [check._asdict() for check in checks]}
     print_checks(checks, console)
+    print_rows(
+        "solvers", ["solver", *linear["power"]], [[name, *row.values()] for name, row in linear.items()], console
+    )
     print_rows("certificates", list(depths[0]), [list(depth.values()) for depth in depths], console)
     if json is not None:
         write_json(json, result)
@@ -122,6 +127,22 @@ def compared(asked: Asked, lists: Sequence[Sequence[int]]) -> dict[str, Any]:
     return {"identical": same, "identical_up_to_ties": tied, "same_set": sets, "farthest_exchange": farthest}
 
 
+def solved(loaded: Loaded, asked: Asked, solver: LinearSolver) -> dict[str, float]:
+    """How far masses are from their equation and from a sum of 1: the greatest over all questions."""
+    config, backend = SearchConfig(), loaded.backend
+    steps = steps_for(solver, config.damping, config.tolerance)
+    seeds = backend.put(asked.resets)
+    masses = backend.solve(loaded.graph, seeds, damping=config.damping, steps=steps, solver=solver)
+    plain = backend.diffuse(loaded.graph, seeds.T, damping=config.damping, steps=steps, solver=solver)
+    left = backend.residual(loaded.graph, seeds.T, plain, damping=config.damping)
+    return {
+        "steps": steps,
+        "residual, L1": float(left.l1.max()),
+        "mass off 1": float(np.abs(masses.sum(axis=1, dtype=np.float64) - 1).max()),
+        "largest error": float(np.abs(masses[:, : asked.exact.shape[1]] - asked.exact).max()),
+    }
+
+
 def certified_at(loaded: Loaded, asked: Asked, least_epsilon: float) -> dict[str, Any]:
     """Certificates of the questions, tightened so far, and the edges touched by quantile."""
     config = SearchConfig(epsilon=max(1e-5, least_epsilon), least_epsilon=least_epsilon)
@@ -134,7 +155,9 @@ def certified_at(loaded: Loaded, asked: Asked, least_epsilon: float) -> dict[str
 def checked(rows: dict[str, dict[str, Any]], questions: int) -> list[Check]:
     """What must hold: exact solvers agree up to ties, and so does diffused when it pushes far; its sets are exact."""
     exact = ("igraph", "power", "chebyshev", "diffused, epsilon 1e-8")
-    checks = [equal(f"{name}: top 20 identical up to ties", rows[name]["identical_up_to_ties"], questions) for name in exact]
+    checks = [
+        equal(f"{name}: top 20 identical up to ties", rows[name]["identical_up_to_ties"], questions) for name in exact
+    ]
     checks.append(equal("diffused: top 20 of the same passages", rows["diffused"]["same_set"], questions))
     checks.append(at_most("diffused: farthest exchange within a list", rows["diffused"]["farthest_exchange"], 1e-3))
     return checks

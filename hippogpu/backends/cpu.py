@@ -215,14 +215,27 @@ class CpuBackend:
         slope, offset = (np.asarray(values, np.float64) for values in (part.slope, part.offset))
         fine = np.abs(slope) * np.linalg.norm(queries.astype(np.float64), axis=1) + np.abs(offset)
         # The rounding of a sum of w products is at most w roundoffs of the product of the lengths, and the length of a
-        # row of G·V at most that of G·1, as V has unit rows. Some more roundoffs go into the sums around it.
+        # row of G·V at most that of G·1, as V has unit rows. A few more go into the score's own sums.
         roundoff = float(np.finfo(self._dtype).eps) / 2
         rough = fine * (queries.shape[1] + 8) * roundoff
         degrees = graph.degrees[: len(part.ones)]
         rounding = part.error * degrees + roundoff * part.ones
         most = np.array([degrees.max(), part.ones.max(), rounding.max()])
         products = self._products(queries, part.diffused)
-        return Scoring(products, slope, offset, part.ones, part.diffused, queries, degrees, rough, fine, rounding, most)
+        return Scoring(
+            products,
+            slope,
+            offset,
+            part.ones,
+            part.diffused,
+            queries,
+            degrees,
+            rough,
+            fine,
+            rounding,
+            most,
+            unit=8 * roundoff,
+        )
 
     def _products(self, queries: AnyFloats, keys: AnyFloats) -> AnyFloats:
         """queries · keysᵀ, a block of keys at a time on each thread."""

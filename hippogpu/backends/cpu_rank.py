@@ -28,6 +28,7 @@ class Scoring(NamedTuple):
     rough (B,) · ones (P,)     the rounding of a score made of products
     fine (B,) · rounding (P,)  what is left of it when a product is made anew in float64: that of what is stored
     most (3,)                  the greatest degree, one and rounding
+    unit                       what the sums of a score add, as a share of the score
     """
 
     products: AnyFloats
@@ -41,6 +42,7 @@ class Scoring(NamedTuple):
     fine: AnyFloats
     rounding: AnyFloats
     most: AnyFloats
+    unit: float
 
 
 class Desk(NamedTuple):
@@ -113,13 +115,15 @@ else:
         rough, fine, bound = part.rough[row], part.fine[row], walk.damping * epsilon
         floor = _kth_least(part, row, desk, k)
         widest = bound * part.most[0] + rough * part.most[1] + fine * part.most[2]
+        unit = part.unit
         pool, members = np.empty(4 * k + 64, np.int32), 0
         for run in range(len(desk.greatest)):
-            if desk.greatest[run] + widest < floor:
+            if desk.greatest[run] + unit * abs(desk.greatest[run]) + widest < floor:
                 continue
             for passage in range(run * _RUN, min(len(desk.scores), (run + 1) * _RUN)):
-                slack = rough * part.ones[passage] + fine * part.rounding[passage]
-                if desk.scores[passage] + bound * part.degrees[passage] + slack >= floor:
+                score = desk.scores[passage]
+                slack = rough * part.ones[passage] + fine * part.rounding[passage] + unit * abs(score)
+                if score + bound * part.degrees[passage] + slack >= floor:
                     if members == len(pool):
                         pool = np.concatenate((pool, np.empty_like(pool)))
                     pool[members] = passage
@@ -152,9 +156,11 @@ else:
             if desk.greatest[run] <= heap[0]:
                 continue
             for passage in range(run * _RUN, min(len(desk.scores), (run + 1) * _RUN)):
+                score = desk.scores[passage]
                 slack = part.rough[row] * part.ones[passage] + part.fine[row] * part.rounding[passage]
-                if desk.scores[passage] - slack > heap[0]:
-                    heap[0] = desk.scores[passage] - slack
+                least = score - slack - part.unit * abs(score)
+                if least > heap[0]:
+                    heap[0] = least
                     sift(heap, numbers, k)
         return heap[0]
 

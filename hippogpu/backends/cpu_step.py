@@ -108,8 +108,11 @@ def _code(vectors: int, vector_bytes: int) -> Callable[..., Any]:
 
         builder.position_at_end(done)
         factors, shares = spread(factor), spread(kept)
+        # What is not kept must not count, not even as 0 · infinity: buffers are used again.
+        dropped = builder.fcmp_ordered("==", kept, ir.Constant(element, 0.0))
         for number, phi in enumerate(sums):
-            mixed = builder.call(fma, [load(out_here, number), shares, builder.fmul(phi, factors)])
+            old = builder.select(dropped, ir.Constant(vector, [0.0] * lanes), load(out_here, number))
+            mixed = builder.call(fma, [old, shares, builder.fmul(phi, factors)])
             builder.store(mixed, place(out_here, number)).align = bits // 8
         return context.get_dummy_value()
 
@@ -195,7 +198,7 @@ else:
                     total = r[i, 0]
                     for j in range(first, last):
                         total += weights[j] * y[indices[j], 0]
-                    out[i, 0] = factor * total + kept * out[i, 0]
+                    out[i, 0] = factor * total + (kept * out[i, 0] if kept != 0 else 0)
                     continue
                 column = 0
                 while column + 4 * lanes <= width:
