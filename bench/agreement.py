@@ -114,7 +114,7 @@ def igraph_lists(graph: Any, asked: Asked) -> list[list[int]]:
 
 
 def compared(asked: Asked, lists: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """How many lists are the exact ones, up to ties, and as sets; and the farthest exchange, as a share of the greatest."""
+    """How many lists are exact, up to ties, and as sets; and the farthest exchange, as a share of the greatest mass."""
     same = tied = sets = 0
     farthest = 0.0
     for masses, found in zip(asked.exact, lists, strict=True):

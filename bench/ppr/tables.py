@@ -15,7 +15,8 @@ SOLVER_COLUMNS = (
     "largest error", "L1 error",
 )  # fmt: skip
 CERTIFICATE_COLUMNS = (
-    "least ε", "certified %", "edges, median", "90 %", "99 %", "most", "ms in batches", "ms alone, median", "90 %", "99 %", "most",
+    "least ε", "certified %", "edges, median", "90 %", "99 %", "most",
+    "ms in batches", "ms alone, median", "90 %", "99 %", "most",
 )  # fmt: skip
 STEP_COLUMNS = ("step", "B", "ms", "GB/s", "% copy", "% gather", "ours is faster by", "error")
 
@@ -102,8 +103,8 @@ def diffused_lines(found: Mapping[str, Any]) -> list[str]:
     diffusion, certificates = found["diffusion"], found["certificates"]
     errors = ", ".join(f"{error:.1e} in {kind}" for kind, error in certificates["part"].items())
     lines = [
-        f"Diffusion of {diffusion['columns']} columns: {diffusion['seconds']:,.1f} s, {diffusion['peak_mib']:,.0f} MiB above the "
-        f"graph and vectors. Passage part against a full solve in float64: off by {errors}, of the row's greatest. "
+        f"Diffusion of {diffusion['columns']} columns: {diffusion['seconds']:,.1f} s, {diffusion['peak_mib']:,.0f} MiB "
+        f"above the graph and vectors. Passage part against a full solve in float64: off by {errors}, of the row's greatest. "
         f"{certificates['questions']} questions below."
     ]
     for batch, parts in certificates["stages"].items():
