@@ -104,8 +104,8 @@ def diffused_lines(found: Mapping[str, Any]) -> list[str]:
     errors = ", ".join(f"{error:.1e} in {kind}" for kind, error in certificates["part"].items())
     lines = [
         f"Diffusion of {diffusion['columns']} columns: {diffusion['seconds']:,.1f} s, {diffusion['peak_mib']:,.0f} MiB "
-        f"above the graph and vectors. Passage part against a full solve in float64: off by {errors}, of the row's greatest. "
-        f"{certificates['questions']} questions below."
+        f"above the graph and vectors. Passage part against a full solve in float64: off by {errors}, of the row's "
+        f"greatest. {certificates['questions']} questions below."
     ]
     for batch, parts in certificates["stages"].items():
         times = ", ".join(f"{name} {_figure(time['median'])}" for name, time in parts.items())
