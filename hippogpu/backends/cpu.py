@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from hippogpu.backends.seam import (
     nothing_certified,
     select_rows,
     step_weights,
+    topk_blockwise,
 )
 from hippogpu.backends.threads import run_together, single_blas_thread
 from hippogpu.config import LinearSolver, Precision
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 # A block of scores of this size stays in a core's cache between the product and the look at it.
 _CACHED_BYTES = 2**19
+# For fewer queries the BLAS reads the keys as fast, and computes less.
+_OWN_PRODUCT_QUERIES = 4
 # Above so many hits a row is sorted whole: a heap of that size would cost more.
 _HEAP_HITS = 2048
 # Columns that are iterated together: wider ones only spread the same work over more memory.
@@ -79,29 +82,44 @@ class CpuBackend:
         queries = np.ascontiguousarray(queries, self._dtype)
         check_topk(queries, keys, k)
         k = min(k, len(keys))
-        if k > _HEAP_HITS:
-            return self._topk_sorted(queries, keys, k)
-        rows = max(1, min(self._budget_bytes, _CACHED_BYTES) // (self._dtype.itemsize * max(len(queries), 1)))
-        starts, found = iter(range(0, len(keys), rows)), []
+        if k > _HEAP_HITS or not len(queries):
+            return topk_blockwise(queries, keys, k, budget_bytes=self._budget_bytes, multiply=self.scores)
+        found = []
 
-        def work() -> None:
+        def work(blocks: Iterator[tuple[int, AnyFloats]]) -> None:
             best = nothing_yet(len(queries), k, self._dtype)
             # Each thread meets its blocks in ascending order, as take_in asks.
-            for start in starts:
-                take_in(queries @ keys[start : start + rows].T, start, best)
+            for start, products in blocks:
+                take_in(products, start, best)
             found.append(best)
 
-        with single_blas_thread():
-            run_together(work, -(-len(keys) // rows))
+        self._multiplied(queries, keys, work)
         best = merged(found)
         if best.bad.any():
             raise no_number()
         return TopK(best.ids, best.scores, best.low, best.high)
 
-    def _topk_sorted(self, queries: AnyFloats, keys: AnyFloats, k: int) -> TopK:
-        scores = queries @ keys.T
-        ids = select_rows(scores, k)
-        return TopK(ids, np.take_along_axis(scores, ids, axis=1), scores.min(axis=1), scores.max(axis=1))
+    def _multiplied(
+        self, queries: AnyFloats, keys: AnyFloats, work: Callable[[Iterator[tuple[int, AnyFloats]]], None]
+    ) -> None:
+        """Hands blocks of queries · keysᵀ with the number of their first key to the work, on all threads."""
+        rows = self._rows_at_once(len(queries))
+        multiply = product_with(queries)
+
+        def blocks(starts: Iterator[int]) -> Iterator[tuple[int, AnyFloats]]:
+            buffer = np.empty((len(queries), rows), self._dtype)
+            for start in starts:
+                block = keys[start : start + rows]
+                products = buffer[:, : len(block)]
+                multiply(block, products)
+                yield start, products
+
+        with single_blas_thread():
+            run_together(range(0, len(keys), rows), lambda starts: work(blocks(starts)))
+
+    def _rows_at_once(self, queries: int) -> int:
+        budget_bytes = min(self._budget_bytes, _CACHED_BYTES)
+        return max(1, budget_bytes // (self._dtype.itemsize * queries))
 
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
@@ -199,14 +217,15 @@ class CpuBackend:
         walk = Walk(graph.indptr, graph.indices, graph.weights, damping)
         scoring = self._scoring(graph, part)
         seeds = seeds._replace(weights=np.asarray(seeds.weights, np.float64))
-        numbers = iter(range(len(found.ids)))
 
-        def work() -> None:
+        def work(rows: Iterator[int]) -> None:
             with self._desk(graph, len(part.diffused)) as desk:
-                for row in numbers:
+                for row in rows:
                     rank_row(walk, scoring, seeds, row, desk, found, epsilon, least)
 
-        run_together(work, len(found.ids))
+        run_together(range(len(found.ids)), work)
+        if (found.edges < 0).any():
+            raise no_number()
 
     def _scoring(self, graph: Graph, part: PassagePart) -> Scoring:
         from hippogpu.backends.cpu_rank import Scoring
@@ -240,15 +259,14 @@ class CpuBackend:
     def _products(self, queries: AnyFloats, keys: AnyFloats) -> AnyFloats:
         """queries · keysᵀ, a block of keys at a time on each thread."""
         products = np.empty((len(queries), len(keys)), self._dtype)
-        rows = max(1, _CACHED_BYTES // (self._dtype.itemsize * len(queries)))
-        starts = iter(range(0, len(keys), rows))
+        rows, multiply = self._rows_at_once(len(queries)), product_with(queries)
 
-        def work() -> None:
+        def work(starts: Iterator[int]) -> None:
             for start in starts:
-                np.matmul(queries, keys[start : start + rows].T, out=products[:, start : start + rows])
+                multiply(keys[start : start + rows], products[:, start : start + rows])
 
         with single_blas_thread():
-            run_together(work, -(-len(keys) // rows))
+            run_together(range(0, len(keys), rows), work)
         return products
 
     @contextmanager
@@ -266,3 +284,21 @@ class CpuBackend:
         yield desk
         # After an error the memory is not all zeros, and is dropped.
         desks.append(desk)
+
+
+def product_with(queries: AnyFloats) -> Callable[[AnyFloats, AnyFloats], None]:
+    """What writes queries · keysᵀ into its second argument, for some rows of keys: our own loop or the BLAS's."""
+    if queries.dtype != np.float32 or len(queries) < _OWN_PRODUCT_QUERIES:
+
+        def by_blas(keys: AnyFloats, out: AnyFloats) -> None:
+            np.matmul(queries, keys.T, out=out)
+
+        return by_blas
+    from hippogpu.backends.cpu_products import fill_products, turned_queries
+
+    turned = turned_queries(queries)
+
+    def by_tiles(keys: AnyFloats, out: AnyFloats) -> None:
+        fill_products(keys, turned, out)
+
+    return by_tiles

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+Item = TypeVar("Item")
 
 _lock = threading.Lock()
 _users = 0
@@ -44,25 +46,48 @@ def single_blas_thread() -> Iterator[None]:
                     library.set_num_threads(threads)
 
 
-def run_together(work: Callable[[], None], most: int) -> None:
-    """Runs the work on as many threads as numba may use, `most` at most, this one among them; any error is raised."""
+class Shared(Iterator[Item]):
+    """Items that several threads take from, in order, until they are stopped."""
+
+    def __init__(self, items: Iterable[Item]) -> None:
+        self._items, self._lock = iter(items), threading.Lock()
+        self.stopped = False
+
+    def __next__(self) -> Item:
+        with self._lock:
+            if self.stopped:
+                raise StopIteration
+            return next(self._items)
+
+
+def run_together(items: Sequence[Item], work: Callable[[Iterator[Item]], None]) -> None:
+    """Runs the work on as many threads as numba may use, this one among them; each takes the next item when it is done.
+
+    After an error, or an interruption of this thread, no further item is taken, and the error is raised.
+    """
     import numba
 
-    errors: list[BaseException] = []
+    shared, errors = Shared(items), list[BaseException]()
 
     def guarded() -> None:
         try:
-            work()
+            work(shared)
         except BaseException as error:
+            shared.stopped = True
             errors.append(error)
 
-    others = [threading.Thread(target=guarded) for _ in range(min(int(numba.get_num_threads()), most) - 1)]
-    for thread in others:
-        thread.start()
+    others = [threading.Thread(target=guarded) for _ in range(min(int(numba.get_num_threads()), len(items)) - 1)]
+    started = []
     try:
-        work()
-    finally:
         for thread in others:
+            thread.start()
+            started.append(thread)
+        work(shared)
+    except BaseException:
+        shared.stopped = True
+        raise
+    finally:
+        for thread in started:
             thread.join()
     if errors:
         raise errors[0]
