@@ -64,7 +64,7 @@ class SearchConfig:
     top_facts        facts that go to the filter, at least 1
     top_phrases      phrase seeds kept, at least 1
     tolerance        bound of the power iteration's L1 error, in (0, 1); what chebyshev's shrinks to
-    epsilon          the push of diffused first stops when no residual is above epsilon · degree, above 0
+    epsilon          the push of diffused first stops when no residual is above epsilon · degree, in (0, 1]
     least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
     """
 
@@ -86,7 +86,7 @@ class SearchConfig:
         _require(self, "top_facts", self.top_facts >= 1, "at least 1")
         _require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
         _require(self, "tolerance", 0.0 < self.tolerance < 1.0, "in (0, 1)")
-        _require(self, "epsilon", 0.0 < self.epsilon < float("inf"), "above 0")
+        _require(self, "epsilon", 0.0 < self.epsilon <= 1.0, "above 0 and at most 1")
         _require(self, "least_epsilon", 0.0 < self.least_epsilon <= self.epsilon, "above 0 and at most epsilon")
 
 

@@ -15,8 +15,8 @@ from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
 # The solver's own error stays under the rounding of float32.
 TOLERANCE = 1e-8
-# Float32 copies of the columns that live at once: as they came, y, x₋₁, r, x and, for the residual, float64 ones.
-_COPIES_BYTES = 40
+# Bytes a node and column at the peak: the columns, x, and the buffers in float32 and, for the residual, in float64.
+_COPIES_BYTES = 44
 _LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
 
 OnProgress = Callable[[int, int], None]
@@ -47,19 +47,22 @@ def diffuse_passages(
     """
     width = vectors.shape[1] + 1
     put, at_once = backend.put_graph(graph), columns_at_once(graph.nodes, budget_bytes)
-    values, errors = np.empty((len(vectors), width), np.float32), np.empty(width)
+    made, ones, errors = np.empty(vectors.shape, np.float32), np.empty(len(vectors), np.float32), np.empty(width)
     for first in range(0, width, at_once):
         last = min(first + at_once, width)
         block = _stored(scratch, first, len(vectors), last - first)
         if block is None:
             block = _solved(put, vectors, first, last, damping, backend)
             _store(scratch, first, block)
-        values[:, first:last], errors[first:last] = block
+        inside = min(last, width - 1)
+        made[:, first:inside], errors[first:last] = block.values[:, : inside - first], block.errors
+        if last == width:
+            ones[:] = block.values[:, -1]
         if on_progress is not None:
             on_progress(last, width)
     # Of |error·query| for any unit query, and of the column of ones: whichever is greater.
     error = max(float(np.linalg.norm(errors[:-1])), float(errors[-1]))
-    return Diffused(np.ascontiguousarray(values[:, :-1]), np.ascontiguousarray(values[:, -1]), damping, error)
+    return Diffused(made, ones, damping, error)
 
 
 def estimated_seconds(graph: Csr, width: int, *, damping: float, backend: Backend) -> float:

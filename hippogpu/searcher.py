@@ -15,8 +15,9 @@ from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, r
 from hippogpu.store import Manifest, Snapshot, current_manifest, load_snapshot
 from hippogpu.types import Hit, Passage, Ranking
 
-# Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected.
-_BYTES_A_NODE, _BYTES_A_PASSAGE = 32, 32
+# Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
+# questions works on 8 columns.
+_BYTES_A_NODE, _BYTES_A_PASSAGE = 64, 32
 
 
 class Searcher:

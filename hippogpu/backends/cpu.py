@@ -18,8 +18,8 @@ from hippogpu.backends.seam import (
     SparseSeeds,
     TopK,
     check_columns,
-    check_damping,
     check_diffused,
+    check_residual,
     check_solve,
     check_steps,
     check_topk,
@@ -27,9 +27,10 @@ from hippogpu.backends.seam import (
     nothing_certified,
     select_rows,
     step_weights,
+    stored_rounding,
     topk_blockwise,
 )
-from hippogpu.backends.threads import run_together, single_blas_thread
+from hippogpu.backends.threads import run_together, single_blas_thread, threads
 from hippogpu.config import LinearSolver, Precision
 from hippogpu.types import AnyFloats, Csr, Ints
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _CACHED_BYTES = 2**19
 # For fewer queries the BLAS reads the keys as fast, and computes less.
 _OWN_PRODUCT_QUERIES = 4
+# So that there are blocks for all threads.
+_MOST_ROWS = 8192
 # Above so many hits a row is sorted whole: a heap of that size would cost more.
 _HEAP_HITS = 2048
 # Columns that are iterated together: wider ones only spread the same work over more memory.
@@ -48,7 +51,7 @@ _GROUP_BYTES = 256
 
 
 class CpuBackend:
-    """All cores (NUMBA_NUM_THREADS and the BLAS's own variable limit them)."""
+    """All cores (NUMBA_NUM_THREADS limits them). Safe to call from several threads; solves then take turns."""
 
     name = "cpu"
 
@@ -119,12 +122,12 @@ class CpuBackend:
 
     def _rows_at_once(self, queries: int) -> int:
         budget_bytes = min(self._budget_bytes, _CACHED_BYTES)
-        return max(1, budget_bytes // (self._dtype.itemsize * queries))
+        return max(1, min(budget_bytes // (self._dtype.itemsize * queries), _MOST_ROWS))
 
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
     ) -> AnyFloats:
-        from hippogpu.backends.cpu_iterate import copy_rows
+        from hippogpu.backends.cpu_iterate import copy_rows, parallel_lock
 
         check_solve(graph, seeds, damping, steps)
         sums = seeds.sum(axis=1, dtype=np.float64)
@@ -134,7 +137,8 @@ class CpuBackend:
         omegas = step_weights(solver, damping, steps)
         masses = np.empty(seeds.shape, self._dtype)
         for here, x in self._iterated(graph, seeds.T, seeds.T, damping, omegas, self._dtype):
-            copy_rows(x, factors[here], masses[here])
+            with parallel_lock:
+                copy_rows(x, factors[here], masses[here])
         return masses
 
     def diffuse(
@@ -149,11 +153,12 @@ class CpuBackend:
         return out
 
     def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> Residual:
-        check_damping(damping)
-        check_columns(graph, columns)
+        check_residual(graph, columns, diffused, damping)
         parts = []
         for here, x in self._iterated(graph, columns, diffused, damping, [1.0], np.dtype(np.float64)):
-            parts.append(residual_of(x[:, : here.stop - here.start] - diffused[:, here], graph.degrees))
+            left = x[:, : here.stop - here.start]
+            np.subtract(left, diffused[:, here], out=left)
+            parts.append(residual_of(left, graph.degrees))
         return Residual(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _iterated(
@@ -166,7 +171,7 @@ class CpuBackend:
         dtype: np.dtype[Any],
     ) -> Iterator[tuple[slice, AnyFloats]]:
         """Each group of columns with its x, which the next group overwrites."""
-        from hippogpu.backends.cpu_iterate import buffers_for, iterate
+        from hippogpu.backends.cpu_iterate import buffers_for, iterate, parallel_lock
         from hippogpu.backends.cpu_step import padded_width
 
         with self._lock:
@@ -177,7 +182,9 @@ class CpuBackend:
             shape = graph.nodes, padded_width(here.stop - first, dtype)
             if kept is None or (kept.y.shape, kept.y.dtype) != (shape, dtype):
                 kept = buffers_for(graph, here.stop - first, dtype)
-            yield here, iterate(graph, columns[:, here], start[:, here], damping, omegas, kept)
+            with parallel_lock:
+                x = iterate(graph, columns[:, here], start[:, here], damping, omegas, kept)
+            yield here, x
         self._buffers = kept
 
     def rank_diffused(
@@ -238,7 +245,7 @@ class CpuBackend:
         roundoff = float(np.finfo(self._dtype).eps) / 2
         rough = fine * (queries.shape[1] + 8) * roundoff
         degrees = graph.degrees[: len(part.ones)]
-        rounding = part.error * degrees + roundoff * part.ones
+        rounding = stored_rounding(part, degrees)
         most = np.array([degrees.max(), part.ones.max(), rounding.max()])
         products = self._products(queries, part.diffused)
         return Scoring(
@@ -283,7 +290,8 @@ class CpuBackend:
         desk = desk or desk_for(graph, passages, self._dtype)
         yield desk
         # After an error the memory is not all zeros, and is dropped.
-        desks.append(desk)
+        if len(desks) < threads():
+            desks.append(desk)
 
 
 def product_with(queries: AnyFloats) -> Callable[[AnyFloats, AnyFloats], None]:

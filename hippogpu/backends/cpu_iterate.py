@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,6 +29,11 @@ def buffers_for(graph: Graph, columns: int, dtype: np.dtype[Any]) -> Buffers:
     """Fresh buffers. Those of an earlier group of the same width serve as well: all they hold is finite."""
     width = padded_width(columns, dtype)
     return Buffers(*(aligned_zeros(graph.nodes, width, dtype) for _ in range(3)))
+
+
+# Some of numba's thread layers end the process when two threads start parallel code at once, and where they do not,
+# two solves would only share the cores.
+parallel_lock = threading.Lock()
 
 
 def iterate(

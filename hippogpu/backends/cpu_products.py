@@ -12,9 +12,9 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from hippogpu.backends.cpu_step import declare
 from hippogpu.types import AnyFloats, Floats
 
 # A tile is so many keys by so many queries; 8 by two vectors fill half of 32 registers with sums.
@@ -37,11 +37,9 @@ def _tile(typing: Any, keys: Any, asked: Any, out: Any, row: Any, at: Any) -> An
         ]
         keys, asked, out = (array.data for array in arrays)
         width = builder.extract_value(arrays[0].shape, 1)
-        fma = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32"
-        )
+        fma = declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32")
         byte_pointer = ir.IntType(8).as_pointer()
-        prefetch = cgutils.get_or_insert_function(
+        prefetch = declare(
             builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
         )
         rows = [builder.gep(keys, [builder.mul(builder.add(arguments[3], long(n)), width)]) for n in range(KEYS)]

@@ -85,6 +85,11 @@ else:
             edges += more
             coarse /= _FALL
         pool = _pool(walk, part, row, desk, count, epsilon, k)
+        if len(pool) < k:
+            # Only scores that are no numbers leave fewer; the caller refuses them.
+            out.edges[row] = -1
+            clear(at, count)
+            return
         exact, widths, slacks = _exactly(walk, part, row, pool)
         value, upper = np.empty(len(pool)), np.empty(len(pool))
         chosen = np.empty(len(pool), np.bool_)

@@ -39,7 +39,7 @@ def _row_block(vectors: int, vector_bytes: int) -> Callable[..., None]:
     return made
 
 
-_declare: Callable[..., Any] = cgutils.get_or_insert_function
+declare: Callable[..., Any] = cgutils.get_or_insert_function
 
 
 def _code(vectors: int, vector_bytes: int) -> Callable[..., Any]:
@@ -57,8 +57,8 @@ def _code(vectors: int, vector_bytes: int) -> Callable[..., Any]:
         edges = context.make_array(signature.args[0])(context, builder, arguments[0]).nitems
         row, first, last, stride, column, factor, kept = arguments[5:]
         long, int32, byte_pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-        fma = _declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{lanes}f{bits}")
-        prefetch = _declare(
+        fma = declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{lanes}f{bits}")
+        prefetch = declare(
             builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
         )
 
@@ -127,7 +127,7 @@ def prefetch(typing: Any, array: Any, item: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte_pointer)
-        ask = _declare(
+        ask = declare(
             builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
         )
         builder.call(ask, [address, int32(0), int32(3), int32(1)])

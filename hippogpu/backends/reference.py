@@ -13,16 +13,20 @@ from hippogpu.backends.seam import (
     TopK,
     best_of_row,
     check_columns,
-    check_damping,
     check_diffused,
+    check_residual,
     check_solve,
     check_steps,
     select_rows,
     step_weights,
+    stored_rounding,
     topk_blockwise,
 )
 from hippogpu.config import LinearSolver
 from hippogpu.types import AnyFloats, Csr, Ints
+
+# Rows of a residual that are looked at together.
+_ROWS = 65536
 
 
 class ReferenceBackend:
@@ -76,8 +80,7 @@ class ReferenceBackend:
         return x
 
     def residual(self, graph: Graph, columns: AnyFloats, diffused: AnyFloats, *, damping: float) -> Residual:
-        check_damping(damping)
-        check_columns(graph, columns)
+        check_residual(graph, columns, diffused, damping)
         s, x = np.asarray(columns, np.float64), np.asarray(diffused, np.float64)
         return residual_of((1 - damping) * s + damping * walk(graph, x) - x, graph.degrees)
 
@@ -99,7 +102,9 @@ class ReferenceBackend:
             here = slice(int(seeds.indptr[number]), int(seeds.indptr[number + 1]))
             start = np.zeros(graph.nodes)
             np.add.at(start, seeds.nodes[here], seeds.weights[here])
-            rows.append(_rank_pushed(graph, row, start, k, damping, epsilon, least_epsilon))
+            size = abs(part.slope[number]) * np.linalg.norm(part.queries[number]) + abs(part.offset[number])
+            slack = size * stored_rounding(part, graph.degrees[: len(row)])
+            rows.append(_rank_pushed(graph, row, slack, start, k, damping, epsilon, least_epsilon))
         columns = zip(*rows, strict=True) if rows else ([],) * 6
         ids, scores, bounds, certified, epsilons, edges = columns
         k = min(k, base.shape[1])
@@ -115,13 +120,23 @@ class ReferenceBackend:
 
 def residual_of(left: AnyFloats, degrees: AnyFloats) -> Residual:
     """The two norms of what is left in each column (n, c)."""
-    left = np.abs(left)
-    shares = np.divide(left, degrees[:, None], out=np.zeros(left.shape), where=degrees[:, None] > 0)
-    return Residual(left.sum(axis=0), shares.max(axis=0, initial=0.0))
+    l1, most = np.zeros(left.shape[1]), np.zeros(left.shape[1])
+    for start in range(0, len(left), _ROWS):
+        size, degree = np.abs(left[start : start + _ROWS]), degrees[start : start + _ROWS, None]
+        l1 += size.sum(axis=0)
+        np.maximum(most, np.divide(size, degree, out=np.zeros(size.shape), where=degree > 0).max(axis=0), out=most)
+    return Residual(l1, most)
 
 
 def _rank_pushed(
-    graph: Graph, base: AnyFloats, seeds: AnyFloats, k: int, damping: float, epsilon: float, least: float
+    graph: Graph,
+    base: AnyFloats,
+    slack: AnyFloats,
+    seeds: AnyFloats,
+    k: int,
+    damping: float,
+    epsilon: float,
+    least: float,
 ) -> tuple[Ints, AnyFloats, AnyFloats, bool, float, int]:
     """One row of Certified: pushes on with a tenth of epsilon until no other passage can reach the k-th."""
     passages, edges = len(base), 0
@@ -131,16 +146,15 @@ def _rank_pushed(
     while True:
         mass, left, touched = push(graph, mass, left, damping=damping, epsilon=epsilon)
         edges += touched
-        reached = np.divide(left, graph.degrees, out=np.zeros(graph.nodes), where=graph.degrees > 0).max(initial=0.0)
-        # G·left is (1 − d)·left and d·G·P·left, which is at most d·reached·degree, as G and P keep the degrees.
+        # G·left is (1 − d)·left and d·G·P·left, which is at most d·epsilon·degree, as G and P keep the degrees.
         scores = base + mass[:passages] + (1 - damping) * left[:passages]
-        bounds = damping * reached * degrees
+        bounds = damping * epsilon * degrees + slack
         chosen = best_of_row(scores, min(k, passages))
         others = np.ones(passages, bool)
         others[chosen] = False
-        certain = bool(np.all(scores[others] + bounds[others] <= scores[chosen].min(initial=np.inf)))
+        certain = bool(np.all((scores + bounds)[others] <= (scores - slack)[chosen].min(initial=np.inf)))
         if certain or epsilon <= least:
-            return chosen.astype(np.int32), scores[chosen], bounds[chosen], certain, float(reached), edges
+            return chosen.astype(np.int32), scores[chosen], bounds[chosen], certain, epsilon, edges
         epsilon = max(epsilon / 10, least)
 
 
@@ -183,5 +197,5 @@ def row_sums(graph: Csr, weights: AnyFloats) -> AnyFloats:
     sums = np.zeros(graph.nodes, np.float64)
     filled = np.flatnonzero(np.diff(graph.indptr))
     if len(filled):
-        sums[filled] = np.add.reduceat(weights.astype(np.float64), graph.indptr[filled])
+        sums[filled] = np.add.reduceat(weights, graph.indptr[filled], dtype=np.float64)
     return sums

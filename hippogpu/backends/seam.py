@@ -14,6 +14,8 @@ from hippogpu.types import AnyFloats, AnyInts, Bools, Csr, Ints, Longs
 
 # Rows of seeds must sum to 1 within this; it leaves room for float32 rows of a million nodes.
 SEED_SUM_TOLERANCE = 1e-3
+# Diffused vectors are stored in float32.
+STORED_ROUNDOFF = 2.0**-24
 
 
 class TopK(NamedTuple):
@@ -82,9 +84,9 @@ class PassagePart(NamedTuple):
 class Certified(NamedTuple):
     """The k passages with the greatest G·s of each query, descending, ties by lower number, and how sure that is.
 
-    ids (B, k) int32 · scores (B, k) float64, short of G·s by at most bounds (B, k), and never over
+    ids (B, k) int32 · scores (B, k) float64, short of G·s by at most bounds (B, k), and over by roundings alone
     certified (B,) whether no other passage can reach the k-th score
-    epsilon (B,) the greatest residual ÷ degree left · edges (B,) int64 edges touched, repeats counted
+    epsilon (B,) what no residual ÷ degree exceeds in the end · edges (B,) int64 edges touched, repeats counted
     """
 
     ids: Ints
@@ -183,11 +185,11 @@ def chebyshev_contraction(damping: float) -> float:
 
 def chebyshev_steps(damping: float, tolerance: float) -> int:
     """Steps after which the error is at most `tolerance` of the first one, in the norm weighed by 1 ÷ degree: 12 for
-    1e-6 at damping 0.5.
+    1e-6 at damping 0.5. The last step is a plain one and contracts by the damping.
     """
     if damping == 0.0:
         return 1
-    return max(1, math.ceil(math.log(tolerance / 2) / math.log(chebyshev_contraction(damping))))
+    return 1 + max(0, math.ceil(math.log(tolerance / (2 * damping)) / math.log(chebyshev_contraction(damping))))
 
 
 def steps_for(solver: LinearSolver, damping: float, tolerance: float) -> int:
@@ -243,6 +245,14 @@ def check_columns(graph: Graph, columns: AnyFloats) -> None:
         raise UsageError(f"Columns must be finite. Column {int(np.argmin(np.isfinite(sums)))} is not.")
 
 
+def check_residual(graph: Graph, columns: AnyFloats, diffused: AnyFloats, damping: float) -> None:
+    """UsageError unless there is an answer to each column."""
+    check_damping(damping)
+    check_columns(graph, columns)
+    if diffused.shape != columns.shape:
+        raise UsageError(f"Give one answer a column: columns are {columns.shape}, answers {diffused.shape}.")
+
+
 def check_diffused(
     graph: Graph, part: PassagePart, seeds: SparseSeeds, k: int, *, damping: float, epsilon: float, least_epsilon: float
 ) -> None:
@@ -250,12 +260,16 @@ def check_diffused(
     check_damping(damping)
     if k < 1:
         raise UsageError(f"k must be at least 1. Got {k}.")
-    if not 0.0 < least_epsilon <= epsilon < float("inf"):
-        raise UsageError(f"Need 0 < least_epsilon ≤ epsilon. Got least_epsilon {least_epsilon}, epsilon {epsilon}.")
+    if not 0.0 < least_epsilon <= epsilon <= 1.0:
+        raise UsageError(f"Need 0 < least_epsilon ≤ epsilon ≤ 1. Got least_epsilon {least_epsilon}, epsilon {epsilon}.")
     passages, queries = part.diffused.shape[0], len(part.queries)
     if passages > graph.nodes or part.queries.ndim != 2 or part.queries.shape[1] != part.diffused.shape[1]:
         raise UsageError(
             f"Diffused vectors {part.diffused.shape}, queries {part.queries.shape} and {graph.nodes} nodes do not fit."
+        )
+    if not len(part.slope) == len(part.offset) == queries or len(part.ones) != passages:
+        raise UsageError(
+            f"Give a slope and an offset for each of {queries} queries, and one of each of {passages} passages."
         )
     if len(seeds.indptr) != queries + 1 or len(seeds.nodes) != len(seeds.weights):
         raise UsageError(f"Give the seeds of {queries} queries, one weight a node.")
@@ -266,6 +280,17 @@ def check_diffused(
     for name in ("queries", "slope", "offset"):
         if not np.all(np.isfinite(getattr(part, name))):
             raise UsageError(f"The '{name}' of the passage part must be finite.")
+
+
+def stored_rounding(part: PassagePart, degrees: AnyFloats) -> AnyFloats:
+    """What diffused·query (for a unit query) and ones may be off by at each passage, (P,) float64.
+
+    The diffusion's error, for rows of V that are up to a thousandth longer than 1, and some roundings of float32, in
+    which they are stored whatever backend made them.
+    """
+    ones = np.asarray(part.ones, np.float64)
+    off: AnyFloats = 1.001 * part.error * degrees + 4 * STORED_ROUNDOFF * ones
+    return off
 
 
 def nothing_certified(queries: int, k: int) -> Certified:

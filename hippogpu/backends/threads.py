@@ -30,17 +30,18 @@ def single_blas_thread() -> Iterator[None]:
     the time of what came next.
     """
     global _users, _before
-    with _lock:
-        if not _users:
-            _before = [library.num_threads for library in _libraries()]
-            for library in _libraries():
-                library.set_num_threads(1)
-        _users += 1
+    entered = False
     try:
+        with _lock:
+            if not _users:
+                _before = [library.num_threads for library in _libraries()]
+                for library in _libraries():
+                    library.set_num_threads(1)
+            _users, entered = _users + 1, True
         yield
     finally:
         with _lock:
-            _users -= 1
+            _users -= entered
             if not _users:
                 for library, threads in zip(_libraries(), _before, strict=True):
                     library.set_num_threads(threads)
@@ -60,13 +61,18 @@ class Shared(Iterator[Item]):
             return next(self._items)
 
 
+def threads() -> int:
+    """Threads that may work at once."""
+    import numba
+
+    return int(numba.get_num_threads())
+
+
 def run_together(items: Sequence[Item], work: Callable[[Iterator[Item]], None]) -> None:
     """Runs the work on as many threads as numba may use, this one among them; each takes the next item when it is done.
 
     After an error, or an interruption of this thread, no further item is taken, and the error is raised.
     """
-    import numba
-
     shared, errors = Shared(items), list[BaseException]()
 
     def guarded() -> None:
@@ -76,7 +82,7 @@ def run_together(items: Sequence[Item], work: Callable[[Iterator[Item]], None]) 
             shared.stopped = True
             errors.append(error)
 
-    others = [threading.Thread(target=guarded) for _ in range(min(int(numba.get_num_threads()), len(items)) - 1)]
+    others = [threading.Thread(target=guarded) for _ in range(min(threads(), len(items)) - 1)]
     started = []
     try:
         for thread in others:

@@ -71,7 +71,7 @@ def _run(searcher: Searcher, job: Job, show: OnProgress) -> Report:
         stream_queries(job.queries),
         rank,
         run_identity(searcher.manifest, query_file(job.queries), job.config, k=job.k, backend=searcher.backend),
-        batch=job.batch or min(searcher.batch_size(), MOST_AT_ONCE),
+        batch=job.batch or min(searcher.batch_size(job.config), MOST_AT_ONCE),
         force=job.force,
         on_progress=show,
     )

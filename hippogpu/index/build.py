@@ -15,7 +15,7 @@ import numpy as np
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
-from hippogpu.index.diffusing import Diffusion, kept_diffusion
+from hippogpu.index.diffusing import Diffusion, forget_unfinished, kept_diffusion
 from hippogpu.index.reading import Reading
 from hippogpu.openie import ExtractionReport
 from hippogpu.store import (
@@ -158,6 +158,7 @@ def build(
         )
         publish(root, manifest)
         known.clear()
+        forget_unfinished(root)
     return CommitReport(
         generation,
         True,
@@ -186,7 +187,8 @@ def _diffused(
     """The diffused vectors of these files: those there are while they fit, new ones when that is quick, else none."""
     kept, mark = kept_diffusion(stored, files)
     work = Diffusion(root, files, damping=damping, run=run)
-    if kept or not work.due(rule, graph, vectors.shape[1]):
+    fits = bool(kept) and mark is not None and mark.damping == damping
+    if fits or not work.due(rule, graph, vectors.shape[1]):
         return kept, mark
     with stages("diffuse"):
         return work.run(graph, vectors, stages.progress)

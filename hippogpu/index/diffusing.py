@@ -11,17 +11,21 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from hippogpu.backends import load_backend
+from hippogpu.backends import Backend, load_backend
 from hippogpu.config import DiffuseRule, RunConfig, SearchConfig
 from hippogpu.diffuse import OnProgress, diffuse_passages, estimated_seconds
+from hippogpu.errors import IndexDamagedError
 from hippogpu.store import (
+    DIFFUSED,
     DiffusionMark,
+    Manifest,
     Snapshot,
     WriterLock,
     current_manifest,
     diffusion_sources,
     load_snapshot,
     publish,
+    read_diffused,
     write_diffused,
 )
 from hippogpu.store.files import Entry
@@ -29,7 +33,6 @@ from hippogpu.types import Csr, Floats
 
 # A commit diffuses by itself what takes less than this.
 AUTO_SECONDS = 60.0
-_ROLES = ("diffused_vectors", "diffused_ones")
 
 
 class Diffusion:
@@ -37,14 +40,13 @@ class Diffusion:
 
     def __init__(self, root: Path, files: Mapping[str, Entry], *, damping: float, run: RunConfig) -> None:
         self._root, self._run, self._damping = root, run, damping
-        self._backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
         self._sources = diffusion_sources(files)
 
     def due(self, rule: DiffuseRule, graph: Csr, width: int) -> bool:
         """Whether a commit under the rule diffuses now, in its own generation."""
         if rule == "never":
             return False
-        return estimated_seconds(graph, width, damping=self._damping, backend=self._backend) <= AUTO_SECONDS
+        return estimated_seconds(graph, width, damping=self._damping, backend=self._backend()) <= AUTO_SECONDS
 
     def run(
         self, graph: Csr, vectors: Floats, on_progress: OnProgress | None
@@ -54,7 +56,7 @@ class Diffusion:
             graph,
             vectors,
             damping=self._damping,
-            backend=self._backend,
+            backend=self._backend(),
             budget_bytes=self._run.budget_bytes,
             scratch=self._scratch(),
             on_progress=on_progress,
@@ -62,12 +64,11 @@ class Diffusion:
         files = write_diffused(self._root, diffused)
         return files, DiffusionMark(self._damping, diffused.error, self._sources)
 
-    def forget(self) -> None:
-        """Removes unfinished work of this and of earlier graphs."""
-        shutil.rmtree(self._root / "diffusing", ignore_errors=True)
+    def _backend(self) -> Backend:
+        return load_backend(self._run.backend, budget_bytes=self._run.budget_bytes)
 
     def _scratch(self) -> Path:
-        settings = [self._sources, self._damping, self._backend.name, self._run.budget_bytes]
+        settings = [self._sources, self._damping, self._backend().name, self._run.budget_bytes]
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
         return self._root / "diffusing" / digest[:16]
 
@@ -81,7 +82,20 @@ def kept_diffusion(
     mark = stored.manifest.diffusion
     if dict(mark.sources) != diffusion_sources(files) or stored.manifest.diffusion_state != "fresh":
         return {}, mark
-    return {role: stored.manifest.files[role] for role in _ROLES}, mark
+    return {role: stored.manifest.files[role] for role in DIFFUSED}, mark
+
+
+def forget_unfinished(root: Path) -> None:
+    """Removes blocks of columns, of this and of earlier graphs; for after what they went into is published."""
+    shutil.rmtree(root / "diffusing", ignore_errors=True)
+
+
+def _is_whole(root: Path, manifest: Manifest) -> bool:
+    """Whether there are fresh diffused vectors that can be read; damaged ones are made again."""
+    try:
+        return read_diffused(root, manifest) is not None
+    except IndexDamagedError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +135,10 @@ def diffuse_index(
 def diffuse_current(root: Path, *, damping: float, run: RunConfig, on_progress: OnProgress | None) -> DiffuseReport:
     """As diffuse_index, for a writer that holds the lock."""
     manifest = current_manifest(root)
-    snapshot = load_snapshot(root, manifest)
+    snapshot = load_snapshot(root, manifest, diffused=False)
     passages, width = snapshot.passage_vectors.shape
     mark = manifest.diffusion
-    if mark is not None and snapshot.diffused is not None and mark.damping == damping:
+    if mark is not None and mark.damping == damping and _is_whole(root, manifest):
         return DiffuseReport(manifest.generation, False, damping, mark.error, passages, width)
     work = Diffusion(root, manifest.files, damping=damping, run=run)
     files, mark = work.run(snapshot.graph, snapshot.passage_vectors, on_progress)
@@ -132,5 +146,5 @@ def diffuse_current(root: Path, *, damping: float, run: RunConfig, on_progress: 
     now = datetime.now(UTC).isoformat(timespec="seconds")
     made = replace(manifest, generation=generation, created=now, program=version("hippogpu"))
     publish(root, replace(made, files={**manifest.files, **files}, diffusion=mark))
-    work.forget()
+    forget_unfinished(root)
     return DiffuseReport(generation, True, damping, mark.error, passages, width)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from hippogpu.backends import load_backend
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig, SearchConfig
 from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
@@ -118,7 +119,7 @@ class Index:
         are left stale; "always" diffuses them, in a generation of its own when it takes longer; "never" does not.
         """
         report = self._committed(diffuse, damping, on_progress)
-        if diffuse != "always" or report.diffusion == "fresh":
+        if diffuse != "always" or (report.diffusion == "fresh" and self._damping_held() == damping):
             return report
         stages = Stages(on_progress)
         with stages("diffuse"):
@@ -127,8 +128,15 @@ class Index:
         seconds = {**report.seconds, **stages.seconds}
         return replace(report, generation=done.generation, changed=True, diffusion="fresh", seconds=seconds)
 
+    def _damping_held(self) -> float | None:
+        mark = self._stored.manifest.diffusion if self._stored else None
+        return mark.damping if mark else None
+
     def _committed(self, diffuse: DiffuseRule, damping: float, on_progress: Progress | None) -> CommitReport:
         self._require_open()
+        if diffuse != "never":
+            # A backend that is not there is named before hours of work, not after.
+            load_backend(self._run.backend)
         passages, keys = self._holdings.passages()
         if not len(passages):
             raise CorpusError("There is no passage to index. Check the input.")
@@ -180,7 +188,8 @@ class Index:
         self.close()
 
     def _load(self) -> Snapshot | None:
-        return load_snapshot(self.root, current_manifest(self.root)) if has_index(self.root) else None
+        # Damaged diffused vectors are no reason to refuse a writer: nothing is made from them.
+        return load_snapshot(self.root, current_manifest(self.root), diffused=False) if has_index(self.root) else None
 
     def _held(self) -> Holdings:
         return Holdings(self._stored.passages if self._stored else None, chunked=self.config.chunk_tokens > 0)

@@ -39,7 +39,7 @@ def _unfit(loaded: Loaded, damping: float) -> str:
         state = "not there"
     return (
         f"The solver 'diffused' cannot serve: the index's diffused vectors are {state}. Bring them up to date with: "
-        "hippogpu diffuse DIR, or leave the choice to --solver auto."
+        f"hippogpu diffuse DIR --damping {damping:g}, or leave the choice to --solver auto."
     )
 
 

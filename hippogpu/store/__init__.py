@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from hippogpu.store.generations import WriterLock, current_manifest, files_folder, has_index, logs_folder, publish
-from hippogpu.store.manifest import DiffusionMark, Encoder, Manifest, diffusion_sources
+from hippogpu.store.manifest import DIFFUSED, DiffusionMark, Encoder, Manifest, diffusion_sources
 from hippogpu.store.snapshot import (
     Passages,
     Snapshot,
     load_snapshot,
     passages_of,
+    read_diffused,
     write_diffused,
     write_graph,
     write_passages,
@@ -19,6 +20,7 @@ from hippogpu.store.vectors import StoredVectors
 from hippogpu.store.verify import verify
 
 __all__ = [
+    "DIFFUSED",
     "DiffusionMark",
     "Encoder",
     "Manifest",
@@ -34,6 +36,7 @@ __all__ = [
     "logs_folder",
     "passages_of",
     "publish",
+    "read_diffused",
     "verify",
     "write_diffused",
     "write_graph",

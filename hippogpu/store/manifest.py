@@ -14,6 +14,7 @@ from hippogpu.errors import ConfigError, IndexDamagedError, IndexFormatError
 from hippogpu.store.files import Entry
 
 FORMAT = 1
+DIFFUSED = ("diffused_vectors", "diffused_ones")
 DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors")
 _PLAIN_NAME = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
 
@@ -56,12 +57,13 @@ class Manifest:
         """ "fresh" when the diffused vectors are those of this generation's graph and vectors, "stale", or "none"."""
         if self.diffusion is None:
             return "none"
-        return "fresh" if dict(self.diffusion.sources) == diffusion_sources(self.files) else "stale"
+        fits = dict(self.diffusion.sources) == diffusion_sources(self.files)
+        return "fresh" if fits and all(role in self.files for role in DIFFUSED) else "stale"
 
 
 def diffusion_sources(files: Mapping[str, Entry]) -> dict[str, str]:
     """The SHA-256 of each file that the diffused vectors depend on."""
-    return {role: files[role].sha256 for role in DIFFUSION_SOURCES}
+    return {role: files[role].sha256 for role in DIFFUSION_SOURCES if role in files}
 
 
 def to_json(manifest: Manifest) -> bytes:

@@ -155,9 +155,12 @@ def write_diffused(root: Path, diffused: Diffused) -> dict[str, Entry]:
     return _write_arrays(root, {"diffused_vectors": diffused.vectors, "diffused_ones": diffused.ones})
 
 
-def load_snapshot(root: Path, manifest: Manifest) -> Snapshot:
-    """The generation of a manifest, memory-mapped; IndexDamagedError names the first file that does not fit."""
-    snapshot = _read_snapshot(root, manifest)
+def load_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> Snapshot:
+    """The generation of a manifest, memory-mapped; IndexDamagedError names the first file that does not fit.
+
+    diffused: without it the diffused vectors are left out, so that they can be made again where they are damaged
+    """
+    snapshot = _read_snapshot(root, manifest, diffused=diffused)
     for name, (have, want) in _agreements(snapshot).items():
         if have != want:
             raise IndexDamagedError(
@@ -196,7 +199,7 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     }
 
 
-def _read_snapshot(root: Path, manifest: Manifest) -> Snapshot:
+def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapshot:
     arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
     ids, texts, facts = tables("ids"), tables("passages"), tables("facts")
     passages = passages_of(
@@ -227,16 +230,23 @@ def _read_snapshot(root: Path, manifest: Manifest) -> Snapshot:
         fact_vectors=arrays("fact_vectors"),
         synonyms=Edges(arrays("synonym_source"), arrays("synonym_target"), arrays("synonym_weight")),
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
-        diffused=_read_diffused(root, manifest),
+        diffused=read_diffused(root, manifest) if diffused else None,
     )
 
 
-def _read_diffused(root: Path, manifest: Manifest) -> Diffused | None:
+def read_diffused(root: Path, manifest: Manifest) -> Diffused | None:
+    """The diffused vectors, None where there are none that are fresh; IndexDamagedError where they do not fit."""
     mark = manifest.diffusion
     if mark is None or manifest.diffusion_state != "fresh":
         return None
     arrays = _Reader(root, manifest).array
-    return Diffused(arrays("diffused_vectors"), arrays("diffused_ones"), mark.damping, mark.error)
+    try:
+        diffused = Diffused(arrays("diffused_vectors"), arrays("diffused_ones"), mark.damping, mark.error)
+    except IndexDamagedError as error:
+        raise IndexDamagedError(f"{error} Or make it again: hippogpu diffuse {root}") from error
+    if not (np.isfinite(diffused.ones.sum()) and np.isfinite(diffused.vectors.sum())):
+        raise IndexDamagedError(f"Diffused vectors hold what is no number. Make them again: hippogpu diffuse {root}")
+    return diffused
 
 
 class _Reader:

@@ -17,6 +17,7 @@ from hippogpu.testing.diffusion import (
     check_rank_diffused,
     check_residual,
     check_solvers,
+    check_stored_error,
     diffused_case,
     ranked,
 )
@@ -51,6 +52,7 @@ def check_backend(make: MakeBackend) -> None:
         check_residual(make(2**20), graph)
         check_rank_diffused(make(2**20), graph, passages=graph.nodes // 2, batch=3)
     check_no_seeds(make(2**20), small_graph(1000), passages=300)
+    check_stored_error(make(2**20), small_graph(1000), passages=300)
     check_one_step(make(2**20))
     check_batch_is_its_rows(make(2**20))
     check_select_ties(make(2**20))
@@ -199,6 +201,9 @@ def _refused_diffusions() -> dict[str, Callable[[Backend], object]]:
         "a residual of columns of another size": lambda backend: backend.residual(
             backend.put_graph(small_graph(33)), backend.put(columns[:32]), backend.put(columns[:32]), damping=0.5
         ),
+        "a residual of fewer answers than columns": lambda backend: backend.residual(
+            backend.put_graph(small_graph(33)), backend.put(columns), backend.put(columns[:, :1]), damping=0.5
+        ),
     }
     case = diffused_case(small_graph(33), passages=12, batch=2, damping=0.5)
     far, sunk = case.seeds.nodes.copy(), case.seeds.weights.copy()
@@ -211,10 +216,13 @@ def _refused_diffusions() -> dict[str, Callable[[Backend], object]]:
         "queries of another width": case._replace(queries=case.queries[:, 1:]),
         "queries that are no numbers": case._replace(queries=case.queries * np.nan),
         "a ranking by a damping of 1": case._replace(damping=1.0),
+        "one slope for two queries": case._replace(slope=case.slope[:1]),
+        "ones of fewer passages": case._replace(ones=case.ones[:-1]),
     }.items():
         calls[name] = _rank_call(broken)
     calls["a ranking of 0"] = _rank_call(case, k=0)
     calls["an epsilon of 0"] = _rank_call(case, epsilon=0.0)
+    calls["an epsilon above 1"] = _rank_call(case, epsilon=2.0)
     calls["a least epsilon above epsilon"] = _rank_call(case, least_epsilon=1e-2)
     return calls
 

@@ -113,6 +113,26 @@ def assert_sound(found: Certified, case: Case, k: int, where: str) -> None:
     assert np.all(missed[found.certified] <= OVER_TOLERANCE * scale), f"a certified set is not the exact one: {where}"
 
 
+def check_stored_error(backend: Backend, graph: Csr, *, passages: int) -> None:
+    """Diffused vectors that are off by as much as their stated error make no list certified that is not exact.
+
+    Vectors are moved by up to the error · degree of each passage, in favour of others than the exact ones.
+    """
+    case, error = diffused_case(graph, passages=passages, batch=7, damping=0.5), 1e-3
+    degrees = load_backend("reference").put_graph(graph).degrees[:passages]
+    random = np.random.default_rng(2)
+    moved = random.standard_normal(case.diffused.shape)
+    moved *= (error * degrees / np.linalg.norm(moved, axis=1))[:, None]
+    found = ranked(
+        backend, case._replace(diffused=case.diffused + moved), K, epsilon=1e-5, least_epsilon=1e-9, error=error
+    )
+    exact = np.take_along_axis(case.exact, found.ids.astype(np.int64), axis=1)
+    missed = -np.sort(-case.exact, axis=1)[:, K - 1] - exact.min(axis=1)
+    scale = np.abs(case.exact).max()
+    assert np.all(missed[found.certified] <= OVER_TOLERANCE * scale), "a certificate ignores the stored error"
+    assert not found.certified.all(), "the error is too small to show"
+
+
 def check_no_seeds(backend: Backend, graph: Csr, *, passages: int) -> None:
     """Without phrase seeds nothing is pushed: the passage part alone ranks, certified, with no edge touched."""
     case = diffused_case(graph, passages=passages, batch=2, damping=0.5, seeds_a_query=0)
@@ -122,10 +142,12 @@ def check_no_seeds(backend: Backend, graph: Csr, *, passages: int) -> None:
     assert_sound(found, case, min(K, passages), "no seeds")
 
 
-def ranked(backend: Backend, case: Case, k: int, *, epsilon: float, least_epsilon: float) -> Certified:
+def ranked(
+    backend: Backend, case: Case, k: int, *, epsilon: float, least_epsilon: float, error: float = 1e-9
+) -> Certified:
     """The backend's answer to a case."""
     part = PassagePart(
-        backend.put(case.diffused), backend.put(case.ones), case.queries, case.slope, case.offset, error=1e-9
+        backend.put(case.diffused), backend.put(case.ones), case.queries, case.slope, case.offset, error=error
     )
     own = backend.put_graph(case.graph)
     return backend.rank_diffused(

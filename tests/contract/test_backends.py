@@ -115,6 +115,10 @@ def test_certified_rankings_keep_their_bounds(backend: Backend, graph: Csr, batc
     diffusion.check_rank_diffused(backend, graph, passages=graph.nodes // 2, batch=batch)
 
 
+def test_a_certificate_counts_the_error_of_what_is_stored(backend: Backend) -> None:
+    diffusion.check_stored_error(backend, small_graph(1000), passages=300)
+
+
 def test_without_phrase_seeds_the_passage_part_ranks_alone(backend: Backend) -> None:
     diffusion.check_no_seeds(backend, small_graph(1000), passages=300)
 
