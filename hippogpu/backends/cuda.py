@@ -23,6 +23,7 @@ from hippogpu.backends.seam import (
     Residual,
     SparseSeeds,
     TopK,
+    check_answers,
     check_columns,
     check_damping,
     check_diffused,
@@ -121,6 +122,7 @@ class CudaBackend:
         check_damping(damping)
         columns, diffused = self.put(columns), self.put(diffused)
         self._check_columns(graph, columns)
+        check_answers(columns, diffused)
         xp, here = self._cupy, _on_device(graph)
         l1, over_degree = xp.zeros(columns.shape[1], xp.float64), xp.zeros(columns.shape[1], xp.float64)
         inverse = xp.where(here.degrees > 0, 1.0 / xp.maximum(here.degrees, LEAST_DEGREE), 0.0)

@@ -32,12 +32,12 @@ class Affine(NamedTuple):
         """The most that the passage part may be off, either way.
 
         A sum of w products is off by w roundings of ‖row‖ · ‖query‖ at most; what is stored was rounded to float32
-        once, and comes from a system that was solved within part.error.
+        a few times, and comes from a system that was solved within part.error (of rows up to a thousandth too long).
         """
-        factor = (self.queries.shape[1] + 8) * precision + SINGLE
+        factor = (self.queries.shape[1] + 8) * precision + 4 * SINGLE
         length, offset = xp.abs(self.slope[rows]) * self.norms[rows], xp.abs(self.offset[rows])
         rounding = factor * (length[:, None] * norms + offset[:, None] * xp.abs(ones))
-        return rounding + self.error * (length + offset)[:, None] * degrees
+        return rounding + 1.001 * self.error * (length + offset)[:, None] * degrees
 
     def exact(self, xp: Any, rows: Any, diffused: Any, ones: Any) -> Any:
         """The passage part of candidates, diffused (b, c, w), in float64."""

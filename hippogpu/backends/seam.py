@@ -249,6 +249,11 @@ def check_residual(graph: Graph, columns: AnyFloats, diffused: AnyFloats, dampin
     """UsageError unless there is an answer to each column."""
     check_damping(damping)
     check_columns(graph, columns)
+    check_answers(columns, diffused)
+
+
+def check_answers(columns: Any, diffused: Any) -> None:
+    """UsageError unless both are of one shape."""
     if diffused.shape != columns.shape:
         raise UsageError(f"Give one answer a column: columns are {columns.shape}, answers {diffused.shape}.")
 
