@@ -123,6 +123,6 @@ def test_the_estimate_grows_with_the_columns() -> None:
 
 
 def test_columns_are_diffused_in_multiples_of_a_cache_line() -> None:
-    assert [columns_at_once(1000, budget) for budget in (1, 40_000 * 15, 40_000 * 16, 40_000 * 47, 2**40)] == [
+    assert [columns_at_once(1000, budget) for budget in (1, 44_000 * 15, 44_000 * 16, 44_000 * 47, 2**40)] == [
         *(8, 8, 16, 32, 64),
     ]

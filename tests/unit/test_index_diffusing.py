@@ -9,10 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_index import PASSAGES, hashes, index_of, open_index, stating
+from small_index import PASSAGES, Saying, file_of, hashes, index_of, open_index, stating
 
-from hippogpu import Index, SearchConfig, Searcher, diffuse_index
-from hippogpu.errors import IndexLockedError, IndexMissingError, UsageError
+from hippogpu import Index, RunConfig, SearchConfig, Searcher, diffuse_index
+from hippogpu.backends import load_backend
+from hippogpu.embed.hashing import HashingEmbedder
+from hippogpu.errors import HippoError, IndexDamagedError, IndexLockedError, IndexMissingError, UsageError
 from hippogpu.index import diffusing
 from hippogpu.store import current_manifest, verify
 
@@ -165,3 +167,68 @@ def test_the_public_writer_diffuses_for_the_damping_it_is_told(tmp_path: Path) -
         index.add(PASSAGES)
         index.commit(damping=0.3)
     assert served(tmp_path / "made.hippo", damping=0.3) == [("diffused", True)] * 2
+
+
+def test_undoing_an_update_leaves_an_index_that_opens(plain: Path) -> None:
+    diffuse_index(plain)
+    for text in ("Ada Lovelace|read|books", PASSAGES[1].text):
+        with open_index(plain) as index:
+            index.add([PASSAGES[1]._replace(text=text)])
+            index.commit(diffuse="never")
+    assert (state(plain), served(plain)[0]) == ("stale", ("power", None))
+
+
+def test_a_commit_leaves_no_unfinished_columns(tmp_path: Path) -> None:
+    index_of(tmp_path / "made.hippo")
+    assert not (tmp_path / "made.hippo" / "diffusing").exists()
+
+
+def test_always_diffuses_anew_for_another_damping(plain: Path) -> None:
+    diffuse_index(plain)
+    with open_index(plain) as index:
+        index.add(PASSAGES)
+        index.commit(diffuse="always", damping=0.3)
+    assert served(plain, damping=0.3) == [("diffused", True)] * 2
+
+
+def test_the_way_out_names_the_damping(plain: Path) -> None:
+    diffuse_index(plain)
+    with pytest.raises(UsageError, match=r"hippogpu diffuse DIR --damping 0\.4"):
+        served(plain, solver="diffused", damping=0.4)
+
+
+@pytest.mark.parametrize("role", ["diffused_vectors", "diffused_ones"])
+def test_damaged_diffused_vectors_are_refused_by_readers_and_made_again(plain: Path, role: str) -> None:
+    diffuse_index(plain)
+    path = file_of(plain, role)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(IndexDamagedError, match=r"Or make it again: hippogpu diffuse"):
+        Searcher.open(plain)
+    assert diffuse_index(plain).changed
+    assert served(plain) == [("diffused", True)] * 2
+
+
+def test_diffused_vectors_that_are_no_numbers_are_damage(plain: Path) -> None:
+    diffuse_index(plain)
+    path = file_of(plain, "diffused_ones")
+    path.write_bytes(path.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
+    with pytest.raises(IndexDamagedError, match="no number"):
+        Searcher.open(plain)
+
+
+def test_a_backend_that_is_not_there_is_named_before_anything_is_extracted(tmp_path: Path) -> None:
+    saying = Saying()
+    run = RunConfig(backend="cuda")
+    if load_backend("auto").name == "cuda":
+        pytest.skip("a CUDA device answers")
+    with Index.open(tmp_path / "x.hippo", extractor=saying, embedder=HashingEmbedder(32), run=run) as index:
+        index.add(PASSAGES)
+        with pytest.raises(HippoError):
+            index.commit()
+    assert saying.seen == []
+
+
+def test_a_batch_of_walks_is_smaller_than_one_of_diffused_rankings(plain: Path) -> None:
+    diffuse_index(plain)
+    reader = Searcher.open(plain)
+    assert reader.batch_size(SearchConfig(solver="power")) < reader.batch_size()
