@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from hippogpu.backends.seam import (
-    Backend,
-    Certified,
-    Graph,
-    PassagePart,
-    Residual,
-    SparseSeeds,
-    TopK,
-    chebyshev_steps,
-    power_steps,
-    steps_for,
-)
+from hippogpu.backends.seam import Backend
+from hippogpu.backends.steps import chebyshev_steps, power_steps, steps_for
+from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK
 from hippogpu.config import BackendName
 
 __all__ = [

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hippogpu.backends.reference import residual_of, row_sums
-from hippogpu.backends.seam import (
-    Certified,
-    Graph,
-    PassagePart,
-    Residual,
-    SparseSeeds,
-    TopK,
+from hippogpu.backends.checks import (
     check_columns,
     check_diffused,
     check_residual,
@@ -24,13 +17,21 @@ from hippogpu.backends.seam import (
     check_steps,
     check_topk,
     no_number,
-    nothing_certified,
-    select_rows,
-    step_weights,
-    stored_rounding,
-    topk_blockwise,
 )
-from hippogpu.backends.threads import run_together, single_blas_thread, threads
+from hippogpu.backends.reference import residual_of, row_sums
+from hippogpu.backends.rows import select_rows, topk_blockwise
+from hippogpu.backends.steps import step_weights
+from hippogpu.backends.threads import run_together, threads
+from hippogpu.backends.values import (
+    Certified,
+    Graph,
+    PassagePart,
+    Residual,
+    SparseSeeds,
+    TopK,
+    nothing_certified,
+    stored_rounding,
+)
 from hippogpu.config import LinearSolver, Precision
 from hippogpu.types import AnyFloats, Csr, Ints
 
@@ -38,12 +39,6 @@ if TYPE_CHECKING:
     from hippogpu.backends.cpu_iterate import Buffers
     from hippogpu.backends.cpu_rank import Desk, Scoring
 
-# A block of scores of this size stays in a core's cache between the product and the look at it.
-_CACHED_BYTES = 2**19
-# For fewer queries the BLAS reads the keys as fast, and computes less.
-_OWN_PRODUCT_QUERIES = 4
-# So that there are blocks for all threads.
-_MOST_ROWS = 8192
 # Above so many hits a row is sorted whole: a heap of that size would cost more.
 _HEAP_HITS = 2048
 # Columns that are iterated together: wider ones only spread the same work over more memory.
@@ -80,49 +75,14 @@ class CpuBackend:
         return select_rows(scores, k)
 
     def topk(self, queries: AnyFloats, keys: AnyFloats, k: int) -> TopK:
-        from hippogpu.backends.cpu_select import merged, nothing_yet, take_in
-
         queries = np.ascontiguousarray(queries, self._dtype)
         check_topk(queries, keys, k)
         k = min(k, len(keys))
         if k > _HEAP_HITS or not len(queries):
             return topk_blockwise(queries, keys, k, budget_bytes=self._budget_bytes, multiply=self.scores)
-        found = []
+        from hippogpu.backends.cpu_dense import best_keys
 
-        def work(blocks: Iterator[tuple[int, AnyFloats]]) -> None:
-            best = nothing_yet(len(queries), k, self._dtype)
-            # Each thread meets its blocks in ascending order, as take_in asks.
-            for start, products in blocks:
-                take_in(products, start, best)
-            found.append(best)
-
-        self._multiplied(queries, keys, work)
-        best = merged(found)
-        if best.bad.any():
-            raise no_number()
-        return TopK(best.ids, best.scores, best.low, best.high)
-
-    def _multiplied(
-        self, queries: AnyFloats, keys: AnyFloats, work: Callable[[Iterator[tuple[int, AnyFloats]]], None]
-    ) -> None:
-        """Hands blocks of queries · keysᵀ with the number of their first key to the work, on all threads."""
-        rows = self._rows_at_once(len(queries))
-        multiply = product_with(queries)
-
-        def blocks(starts: Iterator[int]) -> Iterator[tuple[int, AnyFloats]]:
-            buffer = np.empty((len(queries), rows), self._dtype)
-            for start in starts:
-                block = keys[start : start + rows]
-                products = buffer[:, : len(block)]
-                multiply(block, products)
-                yield start, products
-
-        with single_blas_thread():
-            run_together(range(0, len(keys), rows), lambda starts: work(blocks(starts)))
-
-    def _rows_at_once(self, queries: int) -> int:
-        budget_bytes = min(self._budget_bytes, _CACHED_BYTES)
-        return max(1, min(budget_bytes // (self._dtype.itemsize * queries), _MOST_ROWS))
+        return best_keys(queries, np.ascontiguousarray(keys, self._dtype), k, budget_bytes=self._budget_bytes)
 
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
@@ -235,6 +195,7 @@ class CpuBackend:
             raise no_number()
 
     def _scoring(self, graph: Graph, part: PassagePart) -> Scoring:
+        from hippogpu.backends.cpu_dense import all_products
         from hippogpu.backends.cpu_rank import Scoring
 
         queries = np.ascontiguousarray(part.queries, self._dtype)
@@ -247,7 +208,7 @@ class CpuBackend:
         degrees = graph.degrees[: len(part.ones)]
         rounding = stored_rounding(part, degrees)
         most = np.array([degrees.max(), part.ones.max(), rounding.max()])
-        products = self._products(queries, part.diffused)
+        products = all_products(queries, part.diffused, budget_bytes=self._budget_bytes)
         return Scoring(
             products,
             slope,
@@ -262,19 +223,6 @@ class CpuBackend:
             most,
             unit=8 * roundoff,
         )
-
-    def _products(self, queries: AnyFloats, keys: AnyFloats) -> AnyFloats:
-        """queries · keysᵀ, a block of keys at a time on each thread."""
-        products = np.empty((len(queries), len(keys)), self._dtype)
-        rows, multiply = self._rows_at_once(len(queries)), product_with(queries)
-
-        def work(starts: Iterator[int]) -> None:
-            for start in starts:
-                multiply(keys[start : start + rows], products[:, start : start + rows])
-
-        with single_blas_thread():
-            run_together(range(0, len(keys), rows), work)
-        return products
 
     @contextmanager
     def _desk(self, graph: Graph, passages: int) -> Iterator[Desk]:
@@ -292,21 +240,3 @@ class CpuBackend:
         # After an error the memory is not all zeros, and is dropped.
         if len(desks) < threads():
             desks.append(desk)
-
-
-def product_with(queries: AnyFloats) -> Callable[[AnyFloats, AnyFloats], None]:
-    """What writes queries · keysᵀ into its second argument, for some rows of keys: our own loop or the BLAS's."""
-    if queries.dtype != np.float32 or len(queries) < _OWN_PRODUCT_QUERIES:
-
-        def by_blas(keys: AnyFloats, out: AnyFloats) -> None:
-            np.matmul(queries, keys.T, out=out)
-
-        return by_blas
-    from hippogpu.backends.cpu_products import fill_products, turned_queries
-
-    turned = turned_queries(queries)
-
-    def by_tiles(keys: AnyFloats, out: AnyFloats) -> None:
-        fill_products(keys, turned, out)
-
-    return by_tiles

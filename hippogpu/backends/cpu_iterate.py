@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from hippogpu.backends.cpu_step import aligned_zeros, equal_parts, padded_width, step
-from hippogpu.backends.seam import Graph
+from hippogpu.backends.values import Graph
 from hippogpu.types import AnyFloats
 
 # Rows that are copied together: a cache line of float32 from each column.

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from hippogpu.backends.cpu_step import prefetch
-from hippogpu.backends.seam import Graph
+from hippogpu.backends.values import Graph
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, Longs
 
 # Nodes of the queue, and edges, whose memory is asked for so much in advance. At 692,000 edges a query this took the

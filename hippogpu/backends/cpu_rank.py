@@ -9,7 +9,7 @@ import numpy as np
 
 from hippogpu.backends.cpu_push import Left, Walk, clear, left_for, push, sow
 from hippogpu.backends.cpu_select import sift
-from hippogpu.backends.seam import Certified, Graph, SparseSeeds
+from hippogpu.backends.values import Certified, Graph, SparseSeeds
 from hippogpu.types import AnyFloats
 
 # Large residuals go first, so that small ones gather before they move: epsilon comes down from this much above.

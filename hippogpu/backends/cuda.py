@@ -8,21 +8,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from hippogpu.backends._kernels import Kernels
-from hippogpu.backends.cuda_layout import compress, cut
-from hippogpu.backends.cuda_rank import Device, rank_in_blocks
-from hippogpu.backends.cuda_solve import LEAST_DEGREE, THREADS, WARP, CudaGraph, Teams, Walk, blocks, columns_at_once
-from hippogpu.backends.cuda_sparse import SparseWalk
-from hippogpu.backends.cuda_topk import best_of_rows, topk_in_blocks
-from hippogpu.backends.devices import require_cupy
-from hippogpu.backends.reference import row_sums
-from hippogpu.backends.seam import (
+from hippogpu.backends.checks import (
     SEED_SUM_TOLERANCE,
-    Certified,
-    Graph,
-    PassagePart,
-    Residual,
-    SparseSeeds,
-    TopK,
     check_answers,
     check_columns,
     check_damping,
@@ -30,6 +17,14 @@ from hippogpu.backends.seam import (
     check_solve,
     check_steps,
 )
+from hippogpu.backends.cuda_layout import compress, cut
+from hippogpu.backends.cuda_rank import Device, rank_in_blocks
+from hippogpu.backends.cuda_solve import LEAST_DEGREE, THREADS, WARP, CudaGraph, Teams, Walk, blocks, columns_at_once
+from hippogpu.backends.cuda_sparse import SparseWalk
+from hippogpu.backends.cuda_topk import best_of_rows, topk_in_blocks
+from hippogpu.backends.devices import require_cupy
+from hippogpu.backends.reference import row_sums
+from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK
 from hippogpu.config import LinearSolver
 from hippogpu.errors import HippoError, UsageError
 from hippogpu.types import AnyFloats, Csr, Ints

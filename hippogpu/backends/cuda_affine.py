@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hippogpu.backends.seam import PassagePart
+from hippogpu.backends.values import PassagePart
 
 # Relative error of one rounding.
 SINGLE, DOUBLE = 2.0**-24, 2.0**-53

@@ -11,7 +11,8 @@ from hippogpu.backends._kernels import Kernels
 from hippogpu.backends.cuda_affine import DOUBLE, SINGLE, Affine
 from hippogpu.backends.cuda_solve import CudaGraph, blocks
 from hippogpu.backends.cuda_topk import best_of_rows
-from hippogpu.backends.seam import Certified, PassagePart, SparseSeeds, best_of_row
+from hippogpu.backends.rows import best_of_row
+from hippogpu.backends.values import Certified, PassagePart, SparseSeeds
 from hippogpu.types import AnyFloats, AnyInts
 
 SCAN_THREADS, TILE = 256, 512

@@ -10,7 +10,7 @@ import numpy as np
 
 from hippogpu.backends._kernels import Kernels
 from hippogpu.backends.cuda_layout import LONGEST_ROW
-from hippogpu.backends.seam import step_weights
+from hippogpu.backends.steps import step_weights
 from hippogpu.config import LinearSolver
 
 THREADS = 256

@@ -9,7 +9,7 @@ import numpy as np
 
 from hippogpu.backends.cuda_layout import Edges, expand
 from hippogpu.backends.cuda_solve import CudaGraph, scale_of
-from hippogpu.backends.seam import step_weights
+from hippogpu.backends.steps import step_weights
 from hippogpu.config import LinearSolver
 from hippogpu.errors import UsageError
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from hippogpu.backends._kernels import Kernels
-from hippogpu.backends.seam import TopK, check_topk, no_number
+from hippogpu.backends.checks import check_topk, no_number
+from hippogpu.backends.values import TopK
 
 THREADS = 512
 # Keys that a block sorts in shared memory; for more of them whole rows are sorted.

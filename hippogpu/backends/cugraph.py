@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+from hippogpu.backends.checks import check_solve
 from hippogpu.backends.cuda import CudaBackend
 from hippogpu.backends.cuda_solve import CudaGraph
-from hippogpu.backends.seam import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK, check_solve
+from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK
 from hippogpu.config import LinearSolver
 from hippogpu.errors import require_extra
 from hippogpu.types import AnyFloats, Csr, Ints

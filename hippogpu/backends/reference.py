@@ -4,24 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hippogpu.backends.seam import (
-    Certified,
-    Graph,
-    PassagePart,
-    Residual,
-    SparseSeeds,
-    TopK,
-    best_of_row,
-    check_columns,
-    check_diffused,
-    check_residual,
-    check_solve,
-    check_steps,
-    select_rows,
-    step_weights,
-    stored_rounding,
-    topk_blockwise,
-)
+from hippogpu.backends.checks import check_columns, check_diffused, check_residual, check_solve, check_steps
+from hippogpu.backends.rows import best_of_row, select_rows, topk_blockwise
+from hippogpu.backends.steps import step_weights
+from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK, stored_rounding
 from hippogpu.config import LinearSolver
 from hippogpu.types import AnyFloats, Csr, Ints
 

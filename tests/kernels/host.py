@@ -17,7 +17,7 @@ from hippogpu.backends._kernels import Kernels, sources_folder
 from hippogpu.backends.cuda_layout import compress, cut
 from hippogpu.backends.cuda_solve import CudaGraph, Walk, fill
 from hippogpu.backends.reference import row_sums
-from hippogpu.backends.seam import step_weights
+from hippogpu.backends.steps import step_weights
 from hippogpu.config import LinearSolver
 from hippogpu.types import AnyFloats, Csr
 

@@ -9,7 +9,7 @@ import pytest
 from host import HostKernels, host_library
 
 from hippogpu.backends.cuda_topk import LEAST_CHUNK, MOST_CHOSEN, best_of_rows
-from hippogpu.backends.seam import TopK
+from hippogpu.backends.values import TopK
 from hippogpu.errors import UsageError
 from hippogpu.types import AnyFloats, AnyInts
 
