@@ -26,7 +26,7 @@ MAX_RULE_RECALL = (67.08, 79.31)
 def compare_questions(oracle: Oracle, source: Source, searcher: Searcher) -> tuple[list[Check], dict[str, Any]]:
     """Every question through an index of the oracle's vectors: facts, seeds, and both methods' top 20."""
     texts = [query.text for query in source.queries]
-    walked = searcher.rank(texts, k=20, config=SearchConfig(method="hippo2"))
+    walked = searcher.rank(texts, k=20, config=SearchConfig(method="hippo2", solver="power"))
     dense = searcher.rank(texts, k=20, config=SearchConfig(method="dense"))
     facts = sum(_same_facts(*pair) for pair in zip(walked, oracle.questions, strict=True))
     apart = max(_facts_apart(*pair) for pair in zip(walked, oracle.questions, strict=True))
