@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
@@ -13,6 +14,8 @@ from hippogpu.backends.cpu_step import aligned_zeros, equal_parts, padded_width,
 from hippogpu.backends.values import Graph
 from hippogpu.types import AnyFloats
 
+# Products of a step, about a tenth of a millisecond.
+_WORK_OF_ONE_THREAD = 2**20
 # Rows that are copied together: a cache line of float32 from each column.
 _TILE = 16
 
@@ -44,6 +47,24 @@ def iterate(
     columns, start (n, c); the result (n, padded width) is one of the buffers, and its first c columns count
     The steps run on y = d·D⁻¹·x, so that each is one pass over the edges: y ← ω·(d·D⁻¹·(A·y + (1 − d)·columns)) + ….
     """
+    with _threads_for(len(graph.indices) * buffers.y.shape[1]):
+        return _iterated(graph, columns, start, damping, omegas, buffers)
+
+
+@contextmanager
+def _threads_for(work: int) -> Iterator[None]:
+    """One thread for little work: threads that wait for each other at each step take longer, most so on busy cores."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1 if work <= _WORK_OF_ONE_THREAD else threads)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)
+
+
+def _iterated(
+    graph: Graph, columns: AnyFloats, start: AnyFloats, damping: float, omegas: Sequence[float], buffers: Buffers
+) -> AnyFloats:
     y, r, before = buffers
     dtype = y.dtype
     scale, ones = scales(graph, damping, dtype), np.ones(graph.nodes, dtype)
