@@ -85,7 +85,12 @@ def test_an_interruption_keeps_what_is_done_and_says_how_to_go_on(
         return rank_batches(self, texts, **settings)
 
     monkeypatch.setattr(Searcher, "rank_batches", interrupted)
-    ran = search(made, queries, "run.trec", "--batch", "2")
+    # Where the tests run in the background, interruptions are ignored from the start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ran = search(made, queries, "run.trec", "--batch", "2")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (ran.code, "the same command again goes on" in ran.err) == (130, True)
     again = json.loads(search(made, queries, "run.trec", "--json").out)
     assert (again["earlier"], again["questions"]) == (4, 7)
