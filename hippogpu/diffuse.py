@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 import zipfile
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hippogpu.backends import Backend, Graph, steps_for
+from hippogpu.store.files import write_atomically
 from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
 # The solver's own error stays under the rounding of float32.
@@ -108,11 +110,9 @@ def _store(scratch: Path | None, first: int, block: Block) -> None:
     if scratch is None:
         return
     scratch.mkdir(parents=True, exist_ok=True)
-    path = _path(scratch, first)
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
-        np.savez(file, values=block.values, errors=block.errors)
-    temporary.replace(path)
+    data = io.BytesIO()
+    np.savez(data, values=block.values, errors=block.errors)
+    write_atomically(_path(scratch, first), data.getvalue())
 
 
 def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Block | None:

@@ -191,6 +191,12 @@ class Diffused(NamedTuple):
     damping: float
     error: float
 
+    def check(self) -> Diffused:
+        """Self, or IndexDamagedError when something in it is no number; reads every vector."""
+        if np.isfinite(self.ones.sum()) and np.isfinite(self.vectors.sum()):
+            return self
+        raise IndexDamagedError("The diffused vectors hold what is no number. Make them again: hippogpu diffuse DIR")
+
 
 class Edges(NamedTuple):
     """Phrase pairs (source, target) with a weight each: int32, int32, float32."""

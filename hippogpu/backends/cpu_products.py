@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from hippogpu.backends.cpu_step import declare
+from hippogpu.backends.cpu_llvm import LONG, Vectors, array_data, loop_blocks, write_prefetch
 from hippogpu.types import AnyFloats, Floats
 
 # A tile is so many keys by so many queries; 8 by two vectors fill half of 32 registers with sums.
@@ -29,63 +28,41 @@ def _tile(typing: Any, keys: Any, asked: Any, out: Any, row: Any, at: Any) -> An
     """out[at : at+8, :32] = keys[row : row+8] · asked, for asked (w, 32)."""
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        element, long, int32 = ir.FloatType(), ir.IntType(64), ir.IntType(32)
-        vector = ir.VectorType(element, LANES)
-        arrays = [
-            context.make_array(kind)(context, builder, value)
-            for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
-        ]
-        keys, asked, out = (array.data for array in arrays)
-        width = builder.extract_value(arrays[0].shape, 1)
-        fma = declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{LANES}f32")
-        byte_pointer = ir.IntType(8).as_pointer()
-        prefetch = declare(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
-        )
-        rows = [builder.gep(keys, [builder.mul(builder.add(arguments[3], long(n)), width)]) for n in range(KEYS)]
-
-        def place(base: Any, offset: Any) -> Any:
-            return builder.bitcast(builder.gep(base, [offset]), vector.as_pointer())
-
-        def spread(value: Any) -> Any:
-            alone = builder.insert_element(ir.Constant(vector, ir.Undefined), value, int32(0))
-            zeros = ir.Constant(ir.VectorType(int32, LANES), [0] * LANES)
-            return builder.shuffle_vector(alone, ir.Constant(vector, ir.Undefined), zeros)
-
+        lane = Vectors(builder, LANES)
+        keys, asked, out = array_data(context, builder, signature.args[:3], arguments[:3])
+        shape = context.make_array(signature.args[0])(context, builder, arguments[0]).shape
+        width, (row, at) = builder.extract_value(shape, 1), arguments[3:]
+        rows = [builder.gep(keys, [builder.mul(builder.add(row, LONG(n)), width)]) for n in range(KEYS)]
+        parts = [LONG(number * LANES) for number in range(VECTORS)]
         before = builder.block
-        head, body, done = (builder.function.append_basic_block(name) for name in ("head", "body", "done"))
-        builder.branch(head)
+        head, body, done = loop_blocks(builder)
+
         builder.position_at_end(head)
-        axis = builder.phi(long)
-        axis.add_incoming(long(0), before)
-        sums = [[builder.phi(vector) for _ in range(VECTORS)] for _ in range(KEYS)]
-        for phi in (phi for row in sums for phi in row):
-            phi.add_incoming(ir.Constant(vector, [0.0] * LANES), before)
+        axis = builder.phi(LONG)
+        axis.add_incoming(LONG(0), before)
+        sums = [[builder.phi(lane.type) for _ in parts] for _ in rows]
+        for phi in (phi for phis in sums for phi in phis):
+            phi.add_incoming(lane.zero, before)
         builder.cbranch(builder.icmp_signed("<", axis, width), body, done)
 
         builder.position_at_end(body)
         # The next tile of keys is a stretch of memory: by the last axis all of it was asked for.
-        ahead = builder.gep(rows[0], [builder.add(builder.mul(width, long(KEYS)), builder.mul(axis, long(KEYS)))])
-        builder.call(prefetch, [builder.bitcast(ahead, byte_pointer), int32(0), int32(2), int32(1)])
-        line = builder.mul(axis, long(QUERIES))
-        lines = []
-        for number in range(VECTORS):
-            loaded = builder.load(place(asked, builder.add(line, long(number * LANES))))
-            loaded.align = 4
-            lines.append(loaded)
-        for row, phis in zip(rows, sums, strict=True):
-            value = spread(builder.load(builder.gep(row, [axis])))
+        ahead = builder.mul(builder.add(width, axis), LONG(KEYS))
+        write_prefetch(builder, builder.gep(rows[0], [ahead]), level=2)
+        line = builder.mul(axis, LONG(QUERIES))
+        lines = [lane.load(asked, builder.add(line, part)) for part in parts]
+        for key, phis in zip(rows, sums, strict=True):
+            value = lane.spread(builder.load(builder.gep(key, [axis])))
             for query, phi in zip(lines, phis, strict=True):
-                phi.add_incoming(builder.call(fma, [query, value, phi]), body)
-        axis.add_incoming(builder.add(axis, long(1)), body)
+                phi.add_incoming(lane.fma(query, value, phi), body)
+        axis.add_incoming(builder.add(axis, LONG(1)), body)
         builder.branch(head)
 
         builder.position_at_end(done)
         for number, phis in enumerate(sums):
-            line = builder.mul(builder.add(arguments[4], long(number)), long(QUERIES))
-            for part, phi in enumerate(phis):
-                stored = builder.store(phi, place(out, builder.add(line, long(part * LANES))))
-                stored.align = 4
+            line = builder.mul(builder.add(at, LONG(number)), LONG(QUERIES))
+            for part, phi in zip(parts, phis, strict=True):
+                lane.store(phi, out, builder.add(line, part))
         return context.get_dummy_value()
 
     return types.void(keys, asked, out, types.intp, types.intp), write

@@ -9,9 +9,9 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
+from hippogpu.backends.cpu_llvm import LONG, Vectors, array_data, loop_blocks, write_prefetch
 from hippogpu.types import AnyFloats, Floats, Ints, Longs
 
 # A block is so many vectors of 64 bytes: one vector register where there is AVX-512, two where there is AVX2.
@@ -39,84 +39,62 @@ def _row_block(vectors: int, vector_bytes: int) -> Callable[..., None]:
     return made
 
 
-declare: Callable[..., Any] = cgutils.get_or_insert_function
-
-
 def _code(vectors: int, vector_bytes: int) -> Callable[..., Any]:
     """What numba calls to write the row block into a function."""
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        single = signature.args[2].dtype == types.float32
-        element, bits = (ir.FloatType(), 32) if single else (ir.DoubleType(), 64)
-        lanes = vector_bytes * 8 // bits
-        vector = ir.VectorType(element, lanes)
-        indices, weights, y, r, out = (
-            context.make_array(kind)(context, builder, value).data
-            for kind, value in zip(signature.args[:5], arguments[:5], strict=True)
-        )
+        double = signature.args[2].dtype == types.float64
+        lane = Vectors(builder, vector_bytes // (8 if double else 4), double=double)
+        indices, weights, y, r, out = array_data(context, builder, signature.args[:5], arguments[:5])
         edges = context.make_array(signature.args[0])(context, builder, arguments[0]).nitems
         row, first, last, stride, column, factor, kept = arguments[5:]
-        long, int32, byte_pointer = ir.IntType(64), ir.IntType(32), ir.IntType(8).as_pointer()
-        fma = declare(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{lanes}f{bits}")
-        prefetch = declare(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
-        )
-
-        def place(base: Any, number: int) -> Any:
-            return builder.bitcast(builder.gep(base, [long(number * lanes)]), vector.as_pointer())
-
-        def load(base: Any, number: int) -> Any:
-            loaded = builder.load(place(base, number))
-            loaded.align = bits // 8
-            return loaded
-
-        def spread(value: Any) -> Any:
-            alone = builder.insert_element(ir.Constant(vector, ir.Undefined), value, int32(0))
-            zeros = ir.Constant(ir.VectorType(int32, lanes), [0] * lanes)
-            return builder.shuffle_vector(alone, ir.Constant(vector, ir.Undefined), zeros)
-
+        offsets = [LONG(number * lane.lanes) for number in range(vectors)]
         here = builder.add(builder.mul(row, stride), column)
         r_here, out_here, y_column = builder.gep(r, [here]), builder.gep(out, [here]), builder.gep(y, [column])
-        start = [load(r_here, number) for number in range(vectors)]
-        final = builder.sub(edges, long(1))
+        start = [lane.load(r_here, offset) for offset in offsets]
         before = builder.block
-        head, body, done = (builder.function.append_basic_block(name) for name in ("head", "body", "done"))
-        builder.branch(head)
+        head, body, done = loop_blocks(builder)
 
         builder.position_at_end(head)
-        j = builder.phi(long)
-        sums = [builder.phi(vector) for _ in range(vectors)]
+        j = builder.phi(LONG)
+        sums = [builder.phi(lane.type) for _ in range(vectors)]
         for phi, value in zip([j, *sums], [first, *start], strict=True):
             phi.add_incoming(value, before)
         builder.cbranch(builder.icmp_signed("<", j, last), body, done)
 
         builder.position_at_end(body)
-        later = builder.add(j, long(_AHEAD))
-        later = builder.select(builder.icmp_signed("<", later, final), later, final)
-        far = builder.mul(builder.sext(builder.load(builder.gep(indices, [later])), long), stride)
-        for number in range(vectors):
-            address = builder.bitcast(builder.gep(y_column, [builder.add(far, long(number * lanes))]), byte_pointer)
-            builder.call(prefetch, [address, int32(0), int32(3), int32(1)])
+        far = _row_of(builder, indices, _later(builder, j, edges), stride)
+        for offset in offsets:
+            write_prefetch(builder, builder.gep(y_column, [builder.add(far, offset)]), level=3)
         weight = builder.load(builder.gep(weights, [j]))
-        weight = spread(weight if single else builder.fpext(weight, element))
-        neighbour = builder.sext(builder.load(builder.gep(indices, [j])), long)
-        y_row = builder.gep(y_column, [builder.mul(neighbour, stride)])
-        for number, phi in enumerate(sums):
-            phi.add_incoming(builder.call(fma, [load(y_row, number), weight, phi]), builder.block)
-        j.add_incoming(builder.add(j, long(1)), builder.block)
+        weight = lane.spread(builder.fpext(weight, lane.element) if double else weight)
+        y_row = builder.gep(y_column, [_row_of(builder, indices, j, stride)])
+        for offset, phi in zip(offsets, sums, strict=True):
+            phi.add_incoming(lane.fma(lane.load(y_row, offset), weight, phi), builder.block)
+        j.add_incoming(builder.add(j, LONG(1)), builder.block)
         builder.branch(head)
 
         builder.position_at_end(done)
-        factors, shares = spread(factor), spread(kept)
+        factors, shares = lane.spread(factor), lane.spread(kept)
         # What is not kept must not count, not even as 0 · infinity: buffers are used again.
-        dropped = builder.fcmp_ordered("==", kept, ir.Constant(element, 0.0))
-        for number, phi in enumerate(sums):
-            old = builder.select(dropped, ir.Constant(vector, [0.0] * lanes), load(out_here, number))
-            mixed = builder.call(fma, [old, shares, builder.fmul(phi, factors)])
-            builder.store(mixed, place(out_here, number)).align = bits // 8
+        dropped = builder.fcmp_ordered("==", kept, ir.Constant(lane.element, 0.0))
+        for offset, phi in zip(offsets, sums, strict=True):
+            old = builder.select(dropped, lane.zero, lane.load(out_here, offset))
+            lane.store(lane.fma(old, shares, builder.fmul(phi, factors)), out_here, offset)
         return context.get_dummy_value()
 
     return write
+
+
+def _row_of(builder: Any, indices: Any, j: Any, stride: Any) -> Any:
+    """Where the row of edge j's neighbour begins."""
+    return builder.mul(builder.sext(builder.load(builder.gep(indices, [j])), LONG), stride)
+
+
+def _later(builder: Any, j: Any, edges: Any) -> Any:
+    """The edge that comes _AHEAD after j, or the last one."""
+    later, final = builder.add(j, LONG(_AHEAD)), builder.sub(edges, LONG(1))
+    return builder.select(builder.icmp_signed("<", later, final), later, final)
 
 
 @intrinsic
@@ -124,13 +102,8 @@ def prefetch(typing: Any, array: Any, item: Any) -> Any:
     """Asks for the cache line of an item of an array, counted in memory order, without waiting for it."""
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte_pointer)
-        ask = declare(
-            builder.module, ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32]), "llvm.prefetch.p0"
-        )
-        builder.call(ask, [address, int32(0), int32(3), int32(1)])
+        (data,) = array_data(context, builder, signature.args[:1], arguments[:1])
+        write_prefetch(builder, builder.gep(data, [arguments[1]]), level=3)
         return context.get_dummy_value()
 
     return types.void(array, types.intp), write

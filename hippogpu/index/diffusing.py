@@ -93,7 +93,8 @@ def forget_unfinished(root: Path) -> None:
 def _is_whole(root: Path, manifest: Manifest) -> bool:
     """Whether there are fresh diffused vectors that can be read; damaged ones are made again."""
     try:
-        return read_diffused(root, manifest) is not None
+        diffused = read_diffused(root, manifest)
+        return diffused is not None and diffused.check() is diffused
     except IndexDamagedError:
         return False
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hippogpu.backends import Certified, PassagePart, SparseSeeds
-from hippogpu.config import SearchConfig, SolverName
+from hippogpu.config import SearchConfig, ServingSolver
 from hippogpu.errors import UsageError
 from hippogpu.methods.loaded import Loaded, equal_within_rounding
 from hippogpu.types import AnyFloats, Floats
@@ -21,7 +21,7 @@ class Mass(NamedTuple):
     isolated: AnyFloats
 
 
-def solver_for(loaded: Loaded, config: SearchConfig) -> SolverName:
+def solver_for(loaded: Loaded, config: SearchConfig) -> ServingSolver:
     """The solver that serves: auto takes diffused where its vectors are fresh and of this damping, else power."""
     fits = loaded.diffused is not None and loaded.diffused.damping == config.damping
     if config.solver == "auto":

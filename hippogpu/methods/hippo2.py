@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hippogpu.backends import steps_for
-from hippogpu.config import LinearSolver, SearchConfig, SolverName
+from hippogpu.config import LinearSolver, SearchConfig
 from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.diffused import rank_by_diffusion, solver_for
 from hippogpu.methods.filter import FactFilter, keep_all
@@ -25,6 +25,14 @@ class Kept(NamedTuple):
 
     number: int
     score: float
+
+
+class Started(NamedTuple):
+    """What each question of a batch starts from: its vectors, the facts it kept, its phrase seeds."""
+
+    queries: Queries
+    kept: Sequence[Sequence[Kept]]
+    seeds: Sequence[Mapping[int, float]]
 
 
 def rank_hippo2(
@@ -49,8 +57,11 @@ def rank_hippo2(
     with clock("seeds"):
         facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
         seeds = [phrase_seeds(row, facts, counts, top_phrases=config.top_phrases) for row in kept]
-    rank = _diffused if solver == "diffused" else _walked
-    outcomes = rank(loaded, queries, kept, seeds, k, config, solver, clock)
+    started = Started(queries, kept, seeds)
+    if solver == "diffused":
+        outcomes = _diffused(loaded, started, k, config, clock)
+    else:
+        outcomes = _walked(loaded, started, k, config, solver, clock)
     return [
         outcome._replace(
             facts=tuple(_fact(loaded, fact) for fact in kept[i]),
@@ -77,22 +88,15 @@ def kept_facts(
 
 
 def _walked(
-    loaded: Loaded,
-    queries: Queries,
-    kept: Sequence[Sequence[Kept]],
-    seeds: Sequence[Mapping[int, float]],
-    k: int,
-    config: SearchConfig,
-    solver: SolverName,
-    clock: Clock,
+    loaded: Loaded, started: Started, k: int, config: SearchConfig, solver: LinearSolver, clock: Clock
 ) -> list[Ranked]:
     """Rankings by a walk over the whole graph; by dense scores in the rows that fall back."""
     with clock("seeds"):
-        dense = passage_scores(loaded, queries)
-        resets = reset_vectors(seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
-        fallback = [_fallback(row, reset.any()) for row, reset in zip(kept, resets, strict=True)]
+        dense = passage_scores(loaded, started.queries)
+        resets = reset_vectors(started.seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
+        fallback = [_fallback(row, reset.any()) for row, reset in zip(started.kept, resets, strict=True)]
     with clock("solve"):
-        scores = _masses(loaded, resets, dense, fallback, config, "chebyshev" if solver == "chebyshev" else "power")
+        scores = _masses(loaded, resets, dense, fallback, config, solver)
     with clock("select"):
         rows = loaded.backend.select(scores, k)
         best = np.take_along_axis(scores, rows, axis=1)
@@ -123,24 +127,16 @@ def _masses(
     return scores
 
 
-def _diffused(
-    loaded: Loaded,
-    queries: Queries,
-    kept: Sequence[Sequence[Kept]],
-    seeds: Sequence[Mapping[int, float]],
-    k: int,
-    config: SearchConfig,
-    solver: SolverName,
-    clock: Clock,
-) -> list[Ranked]:
+def _diffused(loaded: Loaded, started: Started, k: int, config: SearchConfig, clock: Clock) -> list[Ranked]:
     """Rankings from diffused vectors and a push; by dense scores in the rows that fall back."""
+    vectors = started.queries.to_passages
     with clock("seeds"):
-        nearest = loaded.backend.topk(queries.to_passages, loaded.passages, 1)
+        nearest = loaded.backend.topk(vectors, loaded.passages, 1)
         low, high = loaded.backend.get(nearest.low), loaded.backend.get(nearest.high)
     with clock("solve"):
-        found, mass = rank_by_diffusion(loaded, queries.to_passages, seeds, low, high, k=k, config=config)
+        found, mass = rank_by_diffusion(loaded, vectors, started.seeds, low, high, k=k, config=config)
         scores = found.scores / np.maximum(mass.whole - config.damping * mass.isolated, np.finfo(float).tiny)[:, None]
-    fallback = [_fallback(row, whole > 0) for row, whole in zip(kept, mass.whole, strict=True)]
+    fallback = [_fallback(row, whole > 0) for row, whole in zip(started.kept, mass.whole, strict=True)]
     ranked = [
         Ranked(rows, values, solver="diffused", certified=bool(certain))
         for rows, values, certain in zip(found.ids, scores, found.certified, strict=True)
@@ -148,7 +144,7 @@ def _diffused(
     with clock("select"):
         for i, reason in enumerate(fallback):
             if reason is not None:
-                ranked[i] = _dense(loaded, queries.to_passages[i : i + 1], k, reason)
+                ranked[i] = _dense(loaded, vectors[i : i + 1], k, reason)
     return ranked
 
 

@@ -101,6 +101,7 @@ def _put_diffused(snapshot: Snapshot, backend: Backend) -> DiffusedOn | None:
     diffused, vectors = snapshot.diffused, snapshot.passage_vectors
     if diffused is None:
         return None
+    diffused.check()
     lone = np.diff(snapshot.graph.indptr[: len(vectors) + 1]) == 0
     return DiffusedOn(
         backend.put(diffused.vectors),

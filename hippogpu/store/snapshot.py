@@ -241,12 +241,9 @@ def read_diffused(root: Path, manifest: Manifest) -> Diffused | None:
         return None
     arrays = _Reader(root, manifest).array
     try:
-        diffused = Diffused(arrays("diffused_vectors"), arrays("diffused_ones"), mark.damping, mark.error)
+        return Diffused(arrays("diffused_vectors"), arrays("diffused_ones"), mark.damping, mark.error)
     except IndexDamagedError as error:
         raise IndexDamagedError(f"{error} Or make it again: hippogpu diffuse {root}") from error
-    if not (np.isfinite(diffused.ones.sum()) and np.isfinite(diffused.vectors.sum())):
-        raise IndexDamagedError(f"Diffused vectors hold what is no number. Make them again: hippogpu diffuse {root}")
-    return diffused
 
 
 class _Reader:

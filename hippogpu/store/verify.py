@@ -43,6 +43,8 @@ def verify(root: Path, *, full: bool = False) -> list[str]:
 def _broken_promises(snapshot: Snapshot) -> list[str]:
     snapshot.tables.check()
     snapshot.graph.check()
+    if snapshot.diffused is not None:
+        snapshot.diffused.check()
     problems = []
     for name in ("passage_vectors", "phrase_vectors", "fact_vectors"):
         lengths = np.linalg.norm(getattr(snapshot, name), axis=1)

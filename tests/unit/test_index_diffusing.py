@@ -213,7 +213,9 @@ def test_diffused_vectors_that_are_no_numbers_are_damage(plain: Path) -> None:
     path = file_of(plain, "diffused_ones")
     path.write_bytes(path.read_bytes()[:-4] + b"\xff\xff\xff\x7f")
     with pytest.raises(IndexDamagedError, match="no number"):
-        Searcher.open(plain)
+        served(plain)
+    assert verify(plain, full=True) != []
+    assert diffuse_index(plain).changed
 
 
 def test_a_backend_that_is_not_there_is_named_before_anything_is_extracted(tmp_path: Path) -> None:
