@@ -1,10 +1,10 @@
-"""Three frozen configurations; their defaults are the papers'. Unknown keys and values out of range are errors."""
+"""The frozen configurations; their defaults are the papers'. Unknown keys and values out of range are errors."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
@@ -22,6 +22,10 @@ Precision = Literal["float32", "float64"]
 DiffuseRule = Literal["auto", "always", "never"]
 FilterName = Literal["none"]
 ProfileName = Literal["default", "oracle"]
+EngineName = Literal["http", "vllm"]
+ExtractorName = Literal["auto", "spacy", "http", "vllm", "replay", "none"]
+Prompting = Literal["two-step", "joint"]
+LlmTask = Literal["extract", "entities", "filter", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +111,113 @@ class RunConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class LlmConfig:
+    """Which language model answers, and how it is reached.
+
+    engine            "http" for any server that speaks the OpenAI protocol, "vllm" for vLLM in this process
+    url               base address of the API (https://host/v1), for http
+    model             name of the model, or for vllm a name or folder; "" when none is configured
+    key_variable      environment variable that holds the API key
+    in_flight         requests held at once, at least 1
+    timeout_s         seconds that one request may take
+    attempts          how often a request is sent before a busy or broken server is given up on
+    temperature       0 is greedy
+    window            most tokens of prompt and reply together; 0 for the model's own
+    data_parallel     copies of the model, each on its own GPUs, for vllm
+    tensor_parallel   GPUs that share one copy, for vllm
+    gpu_memory        share of each GPU's memory that vllm may take, in (0, 1]
+    dtype             number type of the weights for vllm ("auto", "float32", "bfloat16", …)
+    remember          keep replies in the index folder, so that the same request is never paid twice
+    prompt_price      price of a million prompt tokens; -1 for the table's
+    cached_price      price of a million prompt tokens from the server's prefix cache; -1 for the table's
+    completion_price  price of a million tokens of replies; -1 for the table's
+    """
+
+    engine: EngineName = "http"
+    url: str = ""
+    model: str = ""
+    key_variable: str = "HIPPOGPU_LLM_API_KEY"
+    in_flight: int = 64
+    timeout_s: float = 120.0
+    attempts: int = 6
+    temperature: float = 0.0
+    window: int = 0
+    data_parallel: int = 1
+    tensor_parallel: int = 1
+    gpu_memory: float = 0.9
+    dtype: str = "auto"
+    remember: bool = True
+    prompt_price: float = -1.0
+    cached_price: float = -1.0
+    completion_price: float = -1.0
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        for name in ("in_flight", "attempts", "data_parallel", "tensor_parallel"):
+            _require(self, name, getattr(self, name) >= 1, "at least 1")
+        _require(self, "timeout_s", 0.0 < self.timeout_s < float("inf"), "above 0")
+        _require(self, "temperature", 0.0 <= self.temperature <= 2.0, "in [0, 2]")
+        _require(self, "window", self.window == 0 or self.window >= 256, "0 (the model's own) or at least 256")
+        _require(self, "gpu_memory", 0.0 < self.gpu_memory <= 1.0, "in (0, 1]")
+        _require(self, "url", not self.url or self.url.startswith(("http://", "https://")), "an http(s) address")
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is enough here to ask a model."""
+        return bool(self.model) and (self.engine == "vllm" or bool(self.url))
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractConfig:
+    """How passages are read for triples.
+
+    extractor        "auto" takes the configured language model, else spaCy
+    prompting        "two-step" asks for entities, then for triples (the papers'); "joint" asks for both at once
+    verify           ask again, of each passage, which of its triples it really states
+    max_tokens       most tokens of a reply at first; a reply that was cut is asked for again with twice as many
+    largest_tokens   most tokens that a reply is ever given
+    tries            how often a passage is asked for in one run when the reply cannot be used
+    quarantine_after failed runs after which a passage is left alone until --retry-failed
+    spacy_model      name of the spaCy model; "" for the small English one
+    """
+
+    extractor: ExtractorName = "auto"
+    prompting: Prompting = "two-step"
+    verify: bool = False
+    max_tokens: int = 1024
+    largest_tokens: int = 4096
+    tries: int = 3
+    quarantine_after: int = 3
+    spacy_model: str = ""
+
+    def __post_init__(self) -> None:
+        _check_types(self)
+        for name in ("max_tokens", "tries", "quarantine_after"):
+            _require(self, name, getattr(self, name) >= 1, "at least 1")
+        _require(self, "largest_tokens", self.largest_tokens >= self.max_tokens, "at least max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
 class Configs:
-    """The three configurations of one run; index is None when neither a profile nor an [index] table was given."""
+    """The configurations of one run; index is None when neither a profile nor an [index] table was given.
+
+    llms : the language model of each task that has a table of its own ([llm.extract], …)
+    """
 
     index: IndexConfig | None
     search: SearchConfig
     run: RunConfig
+    llm: LlmConfig = field(default_factory=LlmConfig)
+    extract: ExtractConfig = field(default_factory=ExtractConfig)
+    llms: Mapping[LlmTask, LlmConfig] = field(default_factory=dict)
+
+    def llm_for(self, task: LlmTask) -> LlmConfig:
+        """The language model of a task: its own, else the common one."""
+        return self.llms.get(task, self.llm)
 
 
-ConfigT = TypeVar("ConfigT", IndexConfig, SearchConfig, RunConfig)
+AnyConfig = IndexConfig | SearchConfig | RunConfig | LlmConfig | ExtractConfig
+ConfigT = TypeVar("ConfigT", IndexConfig, SearchConfig, RunConfig, LlmConfig, ExtractConfig)
 
 
 def with_values(config: ConfigT, values: Mapping[str, Any]) -> ConfigT:
@@ -127,21 +229,37 @@ def with_values(config: ConfigT, values: Mapping[str, Any]) -> ConfigT:
     return replace(config, **values)
 
 
-def as_mapping(config: IndexConfig | SearchConfig | RunConfig) -> dict[str, Any]:
+def as_mapping(config: AnyConfig) -> dict[str, Any]:
     """Plain values, ready for JSON."""
     return asdict(config)
 
 
 def read_configs(path: Path | None, profile: ProfileName | None = None) -> Configs:
-    """The configurations of a TOML file with the tables [index], [search] and [run]; without a file, the defaults."""
+    """The configurations of a TOML file with a table each ([index], [search], …); without a file, the defaults.
+
+    [llm] may hold tables of its own, one a task ([llm.extract]), that say what differs there.
+    """
     tables = _read_toml(path) if path else {}
-    starts: dict[str, Any] = {"index": PROFILES[profile or "default"], "search": SearchConfig(), "run": RunConfig()}
+    starts: dict[str, Any] = {
+        "index": PROFILES[profile or "default"],
+        "search": SearchConfig(),
+        "run": RunConfig(),
+        "llm": LlmConfig(),
+        "extract": ExtractConfig(),
+    }
+    tasks: dict[LlmTask, dict[str, Any]] = {}
     for name, table in tables.items():
         if name not in starts or not isinstance(table, dict):
-            raise ConfigError(f"{path} has '{name}' at its top level. Use the tables [index], [search] and [run].")
-        starts[name] = with_values(starts[name], table)
-    given = profile is not None or "index" in tables
-    return Configs(starts["index"] if given else None, starts["search"], starts["run"])
+            known = ", ".join(f"[{table}]" for table in starts)
+            raise ConfigError(f"{path} has '{name}' at its top level. Use the tables {known}.")
+        own = table
+        if name == "llm":
+            tasks = {task: table[task] for task in get_args(LlmTask) if isinstance(table.get(task), dict)}
+            own = {key: value for key, value in table.items() if key not in tasks}
+        starts[name] = with_values(starts[name], own)
+    index = starts["index"] if profile is not None or "index" in tables else None
+    llms = {task: with_values(starts["llm"], table) for task, table in tasks.items()}
+    return Configs(index, starts["search"], starts["run"], starts["llm"], starts["extract"], llms)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -153,7 +271,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"The configuration {path} is no TOML: {error}. Correct that line.") from error
 
 
-def _check_types(config: IndexConfig | SearchConfig | RunConfig) -> None:
+def _check_types(config: AnyConfig) -> None:
     for name, hint in get_type_hints(type(config)).items():
         value = getattr(config, name)
         choices = get_args(hint)
@@ -165,7 +283,7 @@ def _check_types(config: IndexConfig | SearchConfig | RunConfig) -> None:
             _require(config, name, type(value) is hint, "true or false" if hint is bool else "a whole number")
 
 
-def _require(config: IndexConfig | SearchConfig | RunConfig, name: str, holds: bool, rule: str) -> None:
+def _require(config: AnyConfig, name: str, holds: bool, rule: str) -> None:
     if not holds:
         value = getattr(config, name)
         raise ConfigError(f"The '{name}' of {type(config).__name__} must be {rule}. Got {value!r}.")
