@@ -51,11 +51,26 @@ class Drop(NamedTuple):
     value: str
 
 
+class Usage(NamedTuple):
+    """Tokens of prompts, how many of those came from a model's prefix cache, tokens of replies."""
+
+    prompt: int = 0
+    cached: int = 0
+    completion: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(self.prompt + other.prompt, self.cached + other.cached, self.completion + other.completion)
+
+
+NO_TOKENS = Usage()
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What an extractor said of one passage: the kept triples, the entities, and what was dropped.
 
     error is None for a success; otherwise the passage has no facts and is tried again on the next run.
+    usage is what a language model was asked and wrote for it, over all its requests.
     """
 
     passage_id: str
@@ -63,6 +78,7 @@ class Record:
     entities: tuple[str, ...] = ()
     drops: tuple[Drop, ...] = ()
     error: str | None = None
+    usage: Usage = NO_TOKENS
 
 
 class Refusal(NamedTuple):

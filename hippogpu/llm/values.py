@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from hippogpu.types import NO_TOKENS, Usage
+
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "failed"]
 
@@ -35,20 +37,6 @@ class Request:
     schema: Mapping[str, Any] | None = None
     temperature: float = 0.0
     seed: int = 0
-
-
-class Usage(NamedTuple):
-    """Tokens of the prompt, how many of those the engine took from its prefix cache, tokens of the reply."""
-
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-
-    def plus(self, other: Usage) -> Usage:
-        return Usage(self.prompt + other.prompt, self.cached + other.cached, self.completion + other.completion)
-
-
-NO_TOKENS = Usage()
 
 
 class Failure(NamedTuple):
