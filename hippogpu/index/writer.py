@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from hippogpu.backends import load_backend
-from hippogpu.config import DiffuseRule, IndexConfig, RunConfig, SearchConfig
+from hippogpu.config import DiffuseRule, ExtractConfig, IndexConfig, RunConfig, SearchConfig
 from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.holdings import AddReport, Holdings, unstorable
-from hippogpu.index.reading import read
+from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
+from hippogpu.openie.missing import never
 from hippogpu.store import (
     Encoder,
     Snapshot,
@@ -56,6 +57,7 @@ class Index:
         if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
         self._holdings = self._held()
+        self._reading: Reading | None = None
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -99,10 +101,32 @@ class Index:
 
     def add(self, passages: Iterable[Passage]) -> AddReport:
         """Takes in passages for the next commit: new ids are added, known ids with new content are updates."""
+        self._reading = None
         kept, refused, duplicates = distinct(passages)
         unfit: list[Refusal] = []
         report = self._holdings.add(self._groups(kept, unfit))
         return report._replace(refused=(*refused, *unfit, *report.refused), duplicates=duplicates)
+
+    def extract(
+        self,
+        *,
+        quarantine_after: int = ExtractConfig().quarantine_after,
+        retry_failed: bool = False,
+        stop: Callable[[], bool] = never,
+        on_progress: OnExtracted | None = None,
+    ) -> ExtractionReport:
+        """Reads what has no record yet and builds nothing; the next commit finds it in the log.
+
+        quarantine_after, retry_failed, stop : see openie.extract_missing
+        on_progress : called after each record with what is done so far and the number of ids to read
+        """
+        self._require_open()
+        passages, keys = self._holdings.passages()
+        if not len(passages):
+            raise CorpusError("There is no passage to index. Check the input.")
+        reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
+        self._reading = read(self.root, passages, keys, reader)
+        return self._reading.report
 
     def commit(
         self,
@@ -113,8 +137,8 @@ class Index:
     ) -> CommitReport:
         """Builds and publishes the next generation.
 
-        Passages without a record are extracted first. When nothing changed and no record was gained, the generation
-        stays the one there is.
+        Passages without a record are extracted first, unless extract has just done so. When nothing changed and no
+        record was gained, the generation stays the one there is.
         diffuse: "auto" diffuses the passage vectors, for that damping, when the estimate is under a minute, else they
         are left stale; "always" diffuses them, in a generation of its own when it takes longer; "never" does not.
         """
@@ -137,17 +161,23 @@ class Index:
         if diffuse != "never":
             # A backend that is not there is named before hours of work, not after.
             load_backend(self._run.backend)
-        passages, keys = self._holdings.passages()
+        passages, _ = self._holdings.passages()
         if not len(passages):
             raise CorpusError("There is no passage to index. Check the input.")
         stored, changed = self._stored, self._holdings.changed
         unread = sum(not name for name in passages.extractors)
-        if stored is not None and not changed and not (unread and self._extractor):
-            nothing = ExtractionReport(0, len(passages) - unread, (), {})
-            return self._unchanged(stored, nothing, ())
+        readable = self._extractor is not None or bool(last_extractor(self.root))
+        if stored is not None and not changed and not (unread and readable):
+            return self._unchanged(stored, ExtractionReport(reused=len(passages) - unread), ())
         stages = Stages(on_progress)
-        with stages("extract"):
-            reading = read(self.root, passages, keys, extractor=self._extractor, on_progress=stages.progress)
+        if self._reading is None:
+            with stages("extract"):
+                self.extract(
+                    on_progress=lambda so_far, wanted: stages.progress(
+                        so_far.done + so_far.reused + so_far.failed, wanted
+                    )
+                )
+        reading, self._reading = cast("Reading", self._reading), None
         if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
             return self._unchanged(stored, reading.report, reading.damage)
         report = build(

@@ -2,6 +2,9 @@
 
     {"crc":"1c2d3e4f","key":"<content key of title, newline, text>","record":{…}}
 
+A record holds passage_id, error, entities, triples and drops; a failure also its attempt, a model's reply its tokens
+[prompt, cached, completion].
+
 crc is the CRC-32 of the line's bytes behind the crc field (from "key" on, without the line break). Lines are ASCII:
 lone surrogates survive as escapes.
 """
@@ -18,7 +21,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from hippogpu.errors import ExtractionError, UsageError
-from hippogpu.types import Drop, Record, Triple
+from hippogpu.types import NO_TOKENS, Drop, Record, Triple, Usage
 
 _HEAD = b'{"crc":"'
 _BODY_AT = len(_HEAD) + 8 + 2  # eight hex digits, a quote, a comma
@@ -32,11 +35,25 @@ class Torn(NamedTuple):
     moved_to: Path
 
 
+class Failed(NamedTuple):
+    """A text that has no success: in how many runs it was tried, and why the last one failed."""
+
+    attempts: int
+    reason: str
+
+
+class Outcomes(NamedTuple):
+    """The content keys that have a success, and what became of the others."""
+
+    finished: set[str]
+    failed: dict[str, Failed]
+
+
 class Logged(NamedTuple):
     """What a log says, by content key.
 
     records  : the last success of each key, else its last failure
-    attempts : how often each key that has no success was tried
+    attempts : in how many runs each key that has no success was tried
     damage   : one "FILE:LINE: reason" for each line that was passed over as damaged
     """
 
@@ -67,11 +84,14 @@ class ExtractionLog:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def append(self, key: str, record: Record) -> None:
-        """Adds one line; a line that could not be written whole is taken back before the error goes out."""
+    def append(self, key: str, record: Record, *, attempt: int = 1) -> None:
+        """Adds one line; a line that could not be written whole is taken back before the error goes out.
+
+        attempt : which try of this text a failure is, from 1; a success does not say
+        """
         if self._file < 0:
             raise UsageError(f"The extraction log '{self.path}' is closed. Open it again to append.")
-        line = encode_line(key, record)
+        line = encode_line(key, record, attempt=attempt)
         before = os.fstat(self._file).st_size
         try:
             _write_all(self._file, line)
@@ -96,13 +116,24 @@ class ExtractionLog:
                 attempts.pop(key, None)
             elif key not in records or key in attempts:
                 records[key] = record
-                attempts[key] = attempts.get(key, 0) + 1
+                attempts[key] = _attempt(line, attempts.get(key, 0))
         return Logged(records, attempts, tuple(damage))
 
-    def finished(self) -> set[str]:
-        """The keys that have a success, without holding the records."""
-        lines = _read_lines(self.path)
-        return {line.key for line in lines if not isinstance(line, str) and line.record["error"] is None}
+    def outcomes(self) -> Outcomes:
+        """What was tried and how it ended, without holding the records."""
+        finished: set[str] = set()
+        failed: dict[str, Failed] = {}
+        for line in _read_lines(self.path):
+            if isinstance(line, str):
+                continue
+            reason = line.record["error"]
+            if reason is None:
+                finished.add(line.key)
+                failed.pop(line.key, None)
+            elif line.key not in finished:
+                before = failed[line.key].attempts if line.key in failed else 0
+                failed[line.key] = Failed(_attempt(line, before), reason)
+        return Outcomes(finished, failed)
 
     def close(self) -> None:
         """Waits for the disk and lets the file go; a second close does nothing."""
@@ -138,20 +169,26 @@ def verify_log(path: Path) -> list[str]:
     return [line for line in _read_lines(path) if isinstance(line, str)]
 
 
-def encode_line(key: str, record: Record) -> bytes:
+def encode_line(key: str, record: Record, *, attempt: int = 1) -> bytes:
     """The log line of a record, line break included."""
-    body = json.dumps({"key": key, "record": _record_value(record)}, separators=(",", ":"))[1:].encode("ascii")
+    value = _record_value(record, attempt)
+    body = json.dumps({"key": key, "record": value}, separators=(",", ":"))[1:].encode("ascii")
     return b'%b%08x",%b\n' % (_HEAD, zlib.crc32(body), body)
 
 
-def _record_value(record: Record) -> dict[str, Any]:
-    return {
+def _record_value(record: Record, attempt: int) -> dict[str, Any]:
+    value: dict[str, Any] = {
         "passage_id": record.passage_id,
         "error": record.error,
         "entities": record.entities,
         "triples": [triple if triple.text is not None else triple[:3] for triple in record.triples],
         "drops": record.drops,
     }
+    if record.error is not None:
+        value["attempt"] = attempt
+    if record.usage != NO_TOKENS:
+        value["tokens"] = record.usage
+    return value
 
 
 def decode_record(value: dict[str, Any]) -> Record:
@@ -162,12 +199,18 @@ def decode_record(value: dict[str, Any]) -> Record:
         tuple(value["entities"]),
         tuple(Drop(*drop) for drop in value["drops"]),
         value["error"],
+        Usage(*value.get("tokens", ())),
     )
 
 
 class _Line(NamedTuple):
     key: str
     record: dict[str, Any]
+
+
+def _attempt(line: _Line, before: int) -> int:
+    """Which try a failure was, as it says itself; else one more than those before."""
+    return int(line.record.get("attempt", before + 1))
 
 
 def _read_lines(path: Path) -> Iterator[_Line | str]:

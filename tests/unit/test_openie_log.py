@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from hippogpu.errors import ExtractionError, UsageError
 from hippogpu.openie import ExtractionLog, verify_log
 from hippogpu.openie.log import encode_line
-from hippogpu.types import Drop, Record, Triple
+from hippogpu.types import Drop, Record, Triple, Usage
 
 GOOD = Record("a", (Triple("Ada", "wrote", "notes"), Triple("s", "p", "o", "text")), ("Ada",), (Drop("why", "x"),))
 FAILED = Record("a", (), error="timed out")
@@ -49,9 +51,32 @@ def test_the_last_success_wins(tmp_path: Path) -> None:
 
 def test_failures_count_while_there_is_no_success(tmp_path: Path) -> None:
     last = Record("a", (), error="refused")
-    path = logged(tmp_path / "m.jsonl", ("k", FAILED), ("k", FAILED), ("k", last))
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        for attempt, record in enumerate([FAILED, FAILED, last], start=1):
+            log.append("k", record, attempt=attempt)
+        assert log.load()[:2] == ({"k": last}, {"k": 3})
+        assert log.outcomes() == (set(), {"k": (3, "refused")})
+
+
+def test_failures_of_one_run_under_several_ids_are_one_attempt(tmp_path: Path) -> None:
+    path = logged(tmp_path / "m.jsonl", ("k", FAILED), ("k", FAILED))
     with ExtractionLog(path) as log:
-        assert (log.load()[:2], log.finished()) == (({"k": last}, {"k": 3}), set())
+        assert log.outcomes().failed == {"k": (1, "timed out")}
+
+
+def test_a_line_that_does_not_say_which_attempt_it_was_counts_as_one_more(tmp_path: Path) -> None:
+    body = '"key":"k","record":{"passage_id":"a","error":"down","entities":[],"triples":[],"drops":[]}}'
+    line = f'{{"crc":"{zlib.crc32(body.encode()):08x}",{body}\n'
+    (tmp_path / "m.jsonl").write_text(line * 2)
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        assert log.outcomes().failed == {"k": (2, "down")}
+
+
+def test_a_success_says_how_many_tokens_it_took(tmp_path: Path) -> None:
+    record = replace(GOOD, usage=Usage(900, 512, 80))
+    path = logged(tmp_path / "m.jsonl", ("k", record))
+    with ExtractionLog(path) as log:
+        assert log.load().records["k"].usage == (900, 512, 80)
 
 
 def test_a_log_cut_at_any_byte_opens_with_the_lines_before_the_cut(tmp_path: Path) -> None:
@@ -90,7 +115,7 @@ def test_an_altered_line_is_reported_and_treated_as_absent(tmp_path: Path, place
     lines[1] = lines[1][:place] + bytes([lines[1][place] ^ 1]) + lines[1][place + 1 :]
     path.write_bytes(b"".join(lines))
     with ExtractionLog(path) as log:
-        assert set(log.load().records) == {"k1", "k3"} == log.finished()
+        assert set(log.load().records) == {"k1", "k3"} == log.outcomes().finished
         assert [line.startswith(f"{path}:2: ") for line in log.load().damage] == [True]
 
 

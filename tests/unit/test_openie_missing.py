@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from hippogpu.errors import ExtractionError, UsageError
 from hippogpu.openie import ExtractionLog, ExtractionProgress, ExtractionReport, extract_missing
-from hippogpu.types import Drop, Passage, Record, Triple
+from hippogpu.text import content_key
+from hippogpu.types import Drop, Passage, Record, Triple, Usage
 
 PASSAGES = [Passage(id_, "T", f"text {id_}") for id_ in "abc"]
 
@@ -34,22 +36,24 @@ class Fake:
                 yield Record(passage.id, (Triple("s", "p", passage.id),), (), (Drop("odd", "x"),))
 
 
-def run(tmp_path: Path, passages: Iterable[Passage], extractor: Fake) -> ExtractionReport:
+def run(
+    tmp_path: Path, passages: Iterable[Passage], extractor: Fake, *, retry_failed: bool = False
+) -> ExtractionReport:
     with ExtractionLog(tmp_path / "m.jsonl") as log:
-        return extract_missing(passages, extractor, log)
+        return extract_missing(passages, extractor, log, quarantine_after=2, retry_failed=retry_failed)
 
 
 def test_a_second_run_extracts_nothing(tmp_path: Path) -> None:
-    assert run(tmp_path, PASSAGES, Fake()) == (3, 0, (), {"odd": 3})
+    assert run(tmp_path, PASSAGES, Fake())[:4] == (3, 0, (), {"odd": 3})
     again = Fake()
-    assert run(tmp_path, iter(PASSAGES), again) == (0, 3, (), {})
+    assert run(tmp_path, iter(PASSAGES), again)[:4] == (0, 3, (), {})
     assert again.seen == []
 
 
 def test_a_failed_passage_is_listed_and_tried_again_on_the_next_run(tmp_path: Path) -> None:
-    assert run(tmp_path, PASSAGES, Fake(failing="b")) == (2, 0, (("b", "down"),), {"odd": 2})
+    assert run(tmp_path, PASSAGES, Fake(failing="b"))[:4] == (2, 0, (("b", "down"),), {"odd": 2})
     again = Fake()
-    assert run(tmp_path, PASSAGES, again) == (1, 2, (), {"odd": 1})
+    assert run(tmp_path, PASSAGES, again)[:4] == (1, 2, (), {"odd": 1})
     assert again.seen == ["b"]
 
 
@@ -106,4 +110,53 @@ def test_progress_is_told_after_each_record(tmp_path: Path) -> None:
     told: list[ExtractionProgress] = []
     with ExtractionLog(tmp_path / "m.jsonl") as log:
         extract_missing(PASSAGES, Fake(failing="b"), log, on_progress=told.append)
-    assert told == [(1, 0, 0), (1, 0, 1), (2, 0, 1)]
+    assert [so_far[:3] for so_far in told] == [(1, 0, 0), (1, 0, 1), (2, 0, 1)]
+
+
+def test_a_text_that_failed_in_so_many_runs_is_left_alone_and_listed(tmp_path: Path) -> None:
+    for _ in range(2):
+        run(tmp_path, PASSAGES, Fake(failing="b"))
+    third = Fake()
+    report = run(tmp_path, PASSAGES, third)
+    assert (report.quarantined, report.failed, third.seen) == ((("b", "down (2 failed runs)"),), (), [])
+
+
+def test_a_text_that_was_left_alone_is_tried_again_when_asked(tmp_path: Path) -> None:
+    for _ in range(2):
+        run(tmp_path, PASSAGES, Fake(failing="b"))
+    assert run(tmp_path, PASSAGES, Fake(), retry_failed=True)[:4] == (1, 2, (), {"odd": 1})
+
+
+def test_a_text_that_is_tried_again_and_fails_counts_on(tmp_path: Path) -> None:
+    for _ in range(4):
+        run(tmp_path, PASSAGES, Fake(failing="b"), retry_failed=True)
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        assert log.outcomes().failed == {log_key("b"): (4, "down")}
+
+
+def test_the_failures_of_one_run_under_several_ids_are_one_attempt(tmp_path: Path) -> None:
+    twins = [PASSAGES[0]._replace(id=id_) for id_ in "xy"]
+    run(tmp_path, twins, Fake(failing="xy"))
+    assert run(tmp_path, twins, Fake(failing="xy")).quarantined == ()
+
+
+def test_a_run_that_is_told_to_stop_finishes_what_it_began_and_counts_the_rest(tmp_path: Path) -> None:
+    extractor = Fake()
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        report = extract_missing(PASSAGES, extractor, log, stop=lambda: len(extractor.seen) == 2)
+    assert (report.done, report.untouched, extractor.seen) == (2, 1, ["a", "b"])
+
+
+def test_tokens_are_summed_over_the_run_and_told_on_the_way(tmp_path: Path) -> None:
+    class Counted(Fake):
+        def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
+            yield from (replace(record, usage=Usage(10, 4, 2)) for record in super().extract(passages))
+
+    told: list[ExtractionProgress] = []
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        assert extract_missing(PASSAGES, Counted(), log, on_progress=told.append).usage == (30, 12, 6)
+    assert [so_far.usage.completion for so_far in told] == [2, 4, 6]
+
+
+def log_key(id_: str) -> str:
+    return content_key(f"T\ntext {id_}")
