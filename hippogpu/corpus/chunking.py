@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from hippogpu.corpus.headings import Outline
 from hippogpu.corpus.sentences import sentence_ends, word_ends
 from hippogpu.errors import CorpusError, UsageError
 from hippogpu.text import identity
@@ -22,7 +23,8 @@ _CHUNK_NUMBER = re.compile(r"#[0-9]+\Z")
 def chunk(passage: Passage, *, window_tokens: int, overlap_tokens: int, token_counts: TokenCounts) -> list[Passage]:
     """The passage itself when it fits the window, else its chunks in order: ids "id#0", "id#1", …
 
-    Each chunk has the passage's title and at most window_tokens with it, as token_counts counts. It ends behind a
+    Each chunk has the passage's title, with the Markdown headings that its beginning stands under ("Title › Heading")
+    unless those take half the window, and at most window_tokens with it, as token_counts counts. It ends behind a
     sentence where one ends inside the window, else behind a word, else behind a character, and begins with the last
     sentences of the chunk before (or words, when no sentence is so short) that overlap_tokens hold. Every character
     but space at an end is in some chunk. meta gains chunk_of, chunk_start and chunk_end: the passage's id, and
@@ -35,8 +37,10 @@ def chunk(passage: Passage, *, window_tokens: int, overlap_tokens: int, token_co
         )
     if token_counts([identity(passage.title, passage.text)])[0] <= window_tokens:
         return [passage]
-    ruler = _Ruler(passage, window_tokens, overlap_tokens, token_counts)
-    return [_part(passage, number, span) for number, span in enumerate(_spans(ruler))]
+    room = window_tokens // 2
+    outline = Outline(passage.title, passage.text, lambda title: token_counts([title])[0] <= room)
+    ruler = _Ruler(passage, outline, window_tokens, overlap_tokens, token_counts)
+    return [_part(passage, outline, number, span) for number, span in enumerate(_spans(ruler))]
 
 
 def parent_id(chunk_id: str) -> str:
@@ -47,14 +51,15 @@ def parent_id(chunk_id: str) -> str:
     return _CHUNK_NUMBER.sub("", chunk_id)
 
 
-def _part(passage: Passage, number: int, span: tuple[int, int]) -> Passage:
+def _part(passage: Passage, outline: Outline, number: int, span: tuple[int, int]) -> Passage:
     start, end = span
     meta = {**passage.meta, "chunk_of": passage.id, "chunk_start": start, "chunk_end": end}
-    return Passage(f"{passage.id}#{number}", passage.title, passage.text[start:end], meta)
+    return Passage(f"{passage.id}#{number}", outline.title_at(start), passage.text[start:end], meta)
 
 
 class _Ruler(NamedTuple):
     passage: Passage
+    outline: Outline
     window: int
     overlap: int
     token_counts: TokenCounts
@@ -62,7 +67,7 @@ class _Ruler(NamedTuple):
     def tokens(self, start: int, end: int) -> int:
         """What the chunk over these characters really costs, title included."""
         start, end = _trimmed(self.passage.text, start, end)
-        return self.token_counts([identity(self.passage.title, self.passage.text[start:end])])[0]
+        return self.token_counts([identity(self.outline.title_at(start), self.passage.text[start:end])])[0]
 
     def estimates(self, cuts: Sequence[int]) -> list[int]:
         """Tokens of each piece between two cuts, counted alone without special tokens."""

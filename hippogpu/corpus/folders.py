@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from hippogpu.corpus.files import Found, Rows
+from hippogpu.corpus.headings import first_heading
 from hippogpu.types import Refusal
 
 TEXT_SUFFIXES = (".txt", ".md")
-
-_HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
-_FENCE = re.compile(r"[ \t]*(```|~~~)")
 
 
 def folder_rows(folder: Path) -> Rows:
@@ -43,15 +40,3 @@ def text_row(path: Path, id_: str) -> Found | Refusal:
         return Refusal(str(path), "empty file")
     title = first_heading(text) if path.suffix.lower() == ".md" else None
     return Found(str(path), {"_id": id_, "title": title or path.stem, "text": text})
-
-
-def first_heading(markdown: str) -> str | None:
-    """The text of the first "# heading" line outside code fences, None when there is none."""
-    fenced = False
-    for line in markdown.splitlines():
-        if _FENCE.match(line):
-            fenced = not fenced
-        heading = None if fenced else _HEADING.match(line)
-        if heading and heading.group(1):
-            return heading.group(1)
-    return None

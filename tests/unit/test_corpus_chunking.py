@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hippogpu.corpus import chunk, parent_id
+from hippogpu.corpus.headings import Outline
 from hippogpu.corpus.sentences import sentence_ends
 from hippogpu.errors import CorpusError, UsageError
 from hippogpu.text import identity
@@ -83,6 +84,30 @@ def test_ideographs_are_cut_without_spaces() -> None:
         Passage("p", "", "北京是首都。上海是城市。"), window_tokens=6, overlap_tokens=0, token_counts=characters
     )
     assert texts_of(chunks) == ["北京是首都。", "上海是城市。"]
+
+
+MARKDOWN = "# Guide\n\nOne two three four.\n\n## Setup\n\nFive six seven.\n```\n# no heading\n```\n# Use\n\nEight nine."
+
+
+def test_chunks_of_markdown_carry_the_headings_they_begin_under_in_their_title() -> None:
+    parts = chunk(Passage("p", "Guide", MARKDOWN), window_tokens=11, overlap_tokens=0, token_counts=words)
+    assert [(part.title, part.text.split()[-1]) for part in parts] == [
+        ("Guide", "Setup"),
+        ("Guide › Setup", "```"),
+        ("Guide › Setup", "Use"),
+        ("Guide › Use", "nine."),
+    ]
+
+
+def test_headings_that_take_half_the_window_are_left_out() -> None:
+    text = "# " + "long " * 8 + "\n\n" + "One two three four. " * 6
+    parts = chunk(Passage("p", "T", text), window_tokens=14, overlap_tokens=0, token_counts=words)
+    assert {part.title for part in parts} == {"T"}
+
+
+def test_outer_headings_give_way_when_the_path_is_long() -> None:
+    outline = Outline("T", f"# {'a' * 100}\n## {'b' * 50}\nText.", lambda title: True)
+    assert outline.title_at(999) == f"T › {'b' * 50}"
 
 
 def test_a_title_that_fills_the_window_is_an_error_that_names_the_passage() -> None:
