@@ -81,6 +81,21 @@ class Record:
     usage: Usage = NO_TOKENS
 
 
+@dataclass(frozen=True, slots=True)
+class UserEdge:
+    """An undirected edge of one's own between two ends: passages by id, phrases by their text, two in all.
+
+    kind says what joins them (tag, heading, link, …); two edges between the same ends differ by it
+    where is the place it was read from, "" for an edge made in Python; it makes no difference between edges
+    """
+
+    passages: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    kind: str = "link"
+    weight: float = 1.0
+    where: str = field(default="", compare=False)
+
+
 class Refusal(NamedTuple):
     """An input item that was not taken, where it stood, and why."""
 
@@ -128,20 +143,44 @@ class Facts:
         return len(self.subject)
 
 
+class Edges(NamedTuple):
+    """Pairs (source, target) with a weight each: int32, int32, float32. Of phrases, or of nodes where it is said."""
+
+    source: Ints
+    target: Ints
+    weight: Floats
+
+    def check(self, name: str, *, below: int) -> Edges:
+        """Self, or IndexDamagedError when a pair does not ascend inside [0, below) or a weight is not above 0."""
+        ends = np.concatenate([self.source, self.target])
+        if len(ends) and (ends.min() < 0 or ends.max() >= below):
+            raise IndexDamagedError(f"'{name}' points outside [0, {below}). Rebuild the index.")
+        if np.any(self.source >= self.target):
+            raise IndexDamagedError(f"A pair of '{name}' does not ascend. Rebuild the index.")
+        if not np.all(np.isfinite(self.weight)) or np.any(self.weight <= 0):
+            raise IndexDamagedError(f"A weight of '{name}' is no number above 0. Rebuild the index.")
+        return self
+
+
+NO_EDGES = Edges(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """Phrases, facts and who states them: everything the graph is built from.
 
     phrases        E distinct normalised texts, sorted by code point
     facts          F distinct normalised triples
-    mentions       (P rows) distinct phrases of the passage, ascending
+    mentions       (P rows) distinct phrases of the passage's facts and of its user edges, ascending
     statements     (P rows) one fact a kept triple, in the extractor's order, repeats kept
+    user_edges     pairs of nodes source < target (passages 0…P−1, then phrases), ascending; a pair again for each edge
     """
 
     phrases: Sequence[str]
     facts: Facts
     mentions: Ragged
     statements: Ragged
+    user_edges: Edges = NO_EDGES
 
     def check(self) -> Tables:
         """Self, or IndexDamagedError naming the first array that points outside its table."""
@@ -151,6 +190,7 @@ class Tables:
         ends = np.concatenate([self.facts.subject, self.facts.object])
         if len(ends) and (ends.min() < 0 or ends.max() >= phrases):
             raise IndexDamagedError("A fact names a phrase outside the table. Rebuild the index.")
+        self.user_edges.check("user_edges", below=len(self.mentions) + phrases)
         return self
 
 
@@ -212,14 +252,6 @@ class Diffused(NamedTuple):
         if np.isfinite(self.ones.sum()) and np.isfinite(self.vectors.sum()):
             return self
         raise IndexDamagedError("The diffused vectors hold what is no number. Make them again: hippogpu diffuse DIR")
-
-
-class Edges(NamedTuple):
-    """Phrase pairs (source, target) with a weight each: int32, int32, float32."""
-
-    source: Ints
-    target: Ints
-    weight: Floats
 
 
 class Hit(NamedTuple):

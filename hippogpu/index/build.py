@@ -16,6 +16,7 @@ from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
 from hippogpu.index.diffusing import Diffusion, forget_unfinished, kept_diffusion
+from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
 from hippogpu.openie import ExtractionReport
 from hippogpu.store import (
@@ -29,6 +30,7 @@ from hippogpu.store import (
     write_graph,
     write_passages,
     write_tables,
+    write_user_edges,
     write_vectors,
 )
 from hippogpu.store.files import Entry
@@ -44,7 +46,7 @@ Progress = Callable[[str, int, int], None]
 class CommitReport:
     """What a commit did. changed is False when there was nothing to do: then the generation is the one there was.
 
-    counts     passages, ids, phrases, facts, fact pairs, mentions, synonyms, edges
+    counts     passages, ids, phrases, facts, fact pairs, mentions, synonyms, edges, and user edges where there are any
     extraction passages extracted now, reused, and failed with their reasons
     dropped    triples left out by normalisation, by reason
     truncated  passages longer than the encoder reads
@@ -114,6 +116,7 @@ def encode(
 def build(
     root: Path,
     reading: Reading,
+    own: PlacedEdges,
     *,
     embedder: Embedder,
     known: StoredVectors,
@@ -125,10 +128,10 @@ def build(
     damping: float,
     stages: Stages,
 ) -> CommitReport:
-    """Runs the line from records on and publishes the generation after the stored one."""
+    """Runs the line from records and user edges on and publishes the generation after the stored one."""
     passages = reading.passages
     with stages("tables"):
-        tabulated: Tabulated = tabulate(reading.records, config)
+        tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables
     with stages("encode"):
         vectors = encode(passages, tables, embedder=embedder, known=known, stages=stages)
@@ -141,13 +144,14 @@ def build(
         )
     with stages("graph"):
         graph = assemble(tables, synonyms, config.edge_rule)
-    counts = counts_of(passages, tables, synonyms, graph)
+    counts = counts_of(passages, tables, synonyms, graph) | ({"user_edges": len(own.edges)} if own.edges else {})
     with stages("commit"):
         files = {
             **write_passages(root, passages),
             **write_tables(root, tables),
             **write_vectors(root, passage=vectors.passage, phrase=vectors.phrase, fact=vectors.fact),
             **write_graph(root, graph, synonyms),
+            **write_user_edges(root, own.edges, tables.user_edges),
         }
     diffused, mark = _diffused(root, files, graph, vectors.passage, stored, diffuse, damping, run, stages)
     with stages("commit"):

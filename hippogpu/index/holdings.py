@@ -20,6 +20,7 @@ class AddReport(NamedTuple):
     added, updated, unchanged : new ids; known ids with new content; known ids as they were
     duplicates                : an id again with the same content
     refused                   : an id again with other content, or a passage that cannot be stored, and why
+    edges_gone                : user edges of chunks that a shorter text no longer has; they went with them
     """
 
     added: int
@@ -27,6 +28,7 @@ class AddReport(NamedTuple):
     unchanged: int
     duplicates: int
     refused: tuple[Refusal, ...]
+    edges_gone: int = 0
 
 
 class Holdings:
@@ -70,6 +72,14 @@ class Holdings:
         own = {parent} | self._chunks.get(parent, set())
         ids = (member.id for member in members)
         return next((id_ for id_ in ids if id_ in taken or (id_ in self._by_id and id_ not in own)), None)
+
+    def __contains__(self, id_: object) -> bool:
+        """Whether the id is held, or is that of a passage whose chunks are."""
+        return id_ in self._by_id or bool(isinstance(id_, str) and self._chunks.get(id_))
+
+    def standing_for(self, id_: str) -> tuple[str, ...]:
+        """The held ids that an id stands for: itself, or the chunks of its passage; () where there is none."""
+        return (id_,) if id_ in self._by_id else tuple(sorted(self._chunks.get(id_, ())))
 
     def passages(self) -> tuple[Passages, tuple[str, ...]]:
         """The distinct passages and, one a passage, the content key under which its record is logged."""

@@ -15,6 +15,7 @@ from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
+from hippogpu.index.edges import EdgeHoldings, EdgeReport
 from hippogpu.index.holdings import AddReport, Holdings, unstorable
 from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
@@ -29,7 +30,7 @@ from hippogpu.store import (
     load_snapshot,
 )
 from hippogpu.text import identity
-from hippogpu.types import Passage, Refusal
+from hippogpu.types import Passage, Refusal, UserEdge
 
 
 class Index:
@@ -56,7 +57,7 @@ class Index:
         self._encoder = self._settled_encoder(encoder_spec)
         if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
-        self._holdings = self._held()
+        self._holdings, self._edges = self._held()
         self._reading: Reading | None = None
         self._lock: WriterLock | None = None
 
@@ -105,7 +106,17 @@ class Index:
         kept, refused, duplicates = distinct(passages)
         unfit: list[Refusal] = []
         report = self._holdings.add(self._groups(kept, unfit))
-        return report._replace(refused=(*refused, *unfit, *report.refused), duplicates=duplicates)
+        gone = self._edges.forget_ends(self._holdings)
+        refused = (*refused, *unfit, *report.refused)
+        return report._replace(refused=refused, duplicates=duplicates, edges_gone=gone)
+
+    def add_edges(self, edges: Iterable[UserEdge]) -> EdgeReport:
+        """Takes in edges of one's own for the next commit: new ones are added, known ones get their new weight.
+
+        Their passages must be in the index or added before; the id of a chunked passage stands for all its chunks. An
+        edge stays in the index until a passage it ends at goes.
+        """
+        return self._edges.add(edges, self._holdings)
 
     def extract(
         self,
@@ -164,7 +175,7 @@ class Index:
         passages, _ = self._holdings.passages()
         if not len(passages):
             raise CorpusError("There is no passage to index. Check the input.")
-        stored, changed = self._stored, self._holdings.changed
+        stored, changed = self._stored, self._holdings.changed or self._edges.changed
         unread = sum(not name for name in passages.extractors)
         readable = self._extractor is not None or bool(last_extractor(self.root))
         if stored is not None and not changed and not (unread and readable):
@@ -183,6 +194,7 @@ class Index:
         report = build(
             self.root,
             reading,
+            self._edges.placed(self._holdings, passages),
             embedder=self._embedder,
             known=self._known_vectors(),
             config=self.config,
@@ -194,7 +206,7 @@ class Index:
             stages=stages,
         )
         self._stored = self._load()
-        self._holdings = self._held()
+        self._holdings, self._edges = self._held()
         return report
 
     @staticmethod
@@ -221,8 +233,10 @@ class Index:
         # Damaged diffused vectors are no reason to refuse a writer: nothing is made from them.
         return load_snapshot(self.root, current_manifest(self.root), diffused=False) if has_index(self.root) else None
 
-    def _held(self) -> Holdings:
-        return Holdings(self._stored.passages if self._stored else None, chunked=self.config.chunk_tokens > 0)
+    def _held(self) -> tuple[Holdings, EdgeHoldings]:
+        stored = self._stored
+        holdings = Holdings(stored.passages if stored else None, chunked=self.config.chunk_tokens > 0)
+        return holdings, EdgeHoldings(stored.user_edges if stored else (), holdings, rule=self.config.text_rule)
 
     def _settled(self, config: IndexConfig | None) -> IndexConfig:
         if self._stored is None:

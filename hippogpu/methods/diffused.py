@@ -103,6 +103,6 @@ def seed_mass(
     questions = vectors.astype(np.float64)
     passages = len(loaded.snapshot.passages)
     given = np.array([sum(seeds.values()) for seeds in phrases], np.float64)
-    # A phrase is mentioned by some passage, so it has an edge: only passages stand alone.
+    # A phrase is in some fact or user edge, so it has an edge: only passages stand alone.
     whole = given + slope * (questions @ diffused.sum) + offset * passages
     return Mass(whole, slope * (questions @ diffused.lone_sum) + offset * diffused.lone)

@@ -49,7 +49,8 @@ def rank_hippo2(
 
     The solver diffused gives the same passages, certified or not (Ranked.certified), with masses that are short by a
     little; the others work out the mass of every node. A question that keeps no fact, or whose seeds weigh nothing, is
-    ranked by its min-max dense scores alone, and its Ranked says so.
+    ranked by its min-max dense scores alone, and its Ranked says so. In an index of user edges alone, without any
+    fact, every question walks from the passage seeds.
     """
     with clock("facts"):
         kept = kept_facts(loaded, questions, queries.to_facts, config=config, fact_filter=fact_filter)
@@ -94,7 +95,7 @@ def _walked(
     with clock("seeds"):
         dense = passage_scores(loaded, started.queries)
         resets = reset_vectors(started.seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
-        fallback = [_fallback(row, reset.any()) for row, reset in zip(started.kept, resets, strict=True)]
+        fallback = [_fallback(loaded, row, reset.any()) for row, reset in zip(started.kept, resets, strict=True)]
     with clock("solve"):
         scores = _masses(loaded, resets, dense, fallback, config, solver)
     with clock("select"):
@@ -136,7 +137,7 @@ def _diffused(loaded: Loaded, started: Started, k: int, config: SearchConfig, cl
     with clock("solve"):
         found, mass = rank_by_diffusion(loaded, vectors, started.seeds, low, high, k=k, config=config)
         scores = found.scores / np.maximum(mass.whole - config.damping * mass.isolated, np.finfo(float).tiny)[:, None]
-    fallback = [_fallback(row, whole > 0) for row, whole in zip(started.kept, mass.whole, strict=True)]
+    fallback = [_fallback(loaded, row, whole > 0) for row, whole in zip(started.kept, mass.whole, strict=True)]
     ranked = [
         Ranked(rows, values, solver="diffused", certified=bool(certain))
         for rows, values, certain in zip(found.ids, scores, found.certified, strict=True)
@@ -154,8 +155,11 @@ def _dense(loaded: Loaded, question: Floats, k: int, reason: str) -> Ranked:
     return Ranked(best.ids[0], min_max(best.scores, best.low, best.high)[0], fallback=reason)
 
 
-def _fallback(kept: Sequence[Kept], has_mass: bool) -> str | None:
-    if not kept:
+def _fallback(loaded: Loaded, kept: Sequence[Kept], has_mass: bool) -> str | None:
+    """Why a question is ranked by its dense scores, None when it walks."""
+    snapshot = loaded.snapshot
+    walks_without = not len(snapshot.tables.facts) and snapshot.graph.nonzeros > 0
+    if not kept and not walks_without:
         return NO_FACT
     return None if has_mass else NO_MASS
 

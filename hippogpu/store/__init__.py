@@ -16,6 +16,7 @@ from hippogpu.store.snapshot import (
     write_tables,
     write_vectors,
 )
+from hippogpu.store.user_edges import write_user_edges
 from hippogpu.store.vectors import StoredVectors
 from hippogpu.store.verify import verify
 
@@ -42,5 +43,6 @@ __all__ = [
     "write_graph",
     "write_passages",
     "write_tables",
+    "write_user_edges",
     "write_vectors",
 ]

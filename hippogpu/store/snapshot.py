@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from hippogpu.errors import IndexDamagedError
 from hippogpu.store.files import Entry, TextColumn, read_array, read_table, write_array, write_table
 from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import Manifest
-from hippogpu.types import Csr, Diffused, Edges, Facts, Floats, Ints, Passage, Ragged, Tables
+from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
+from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ints, Passage, Ragged, Tables, UserEdge
 
 _ARRAYS = {
     **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
     **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
-    **dict.fromkeys(("graph_weights", "synonym_weight"), ("<f4", 1)),
+    **dict.fromkeys(("edge_source", "edge_target"), ("<i4", 1)),
+    **dict.fromkeys(("graph_weights", "synonym_weight", "edge_weight"), ("<f4", 1)),
     **dict.fromkeys(("passage_vectors", "phrase_vectors", "fact_vectors", "diffused_vectors"), ("<f4", 2)),
     "diffused_ones": ("<f4", 1),
 }
@@ -34,6 +36,7 @@ _TABLES = {
     "passages": pa.schema([("title", _TEXT), ("text", _TEXT), ("extractor", _TEXT)]),
     "phrases": pa.schema([("text", _TEXT)]),
     "facts": pa.schema([("subject", _NUMBER), ("predicate", _TEXT), ("object", _NUMBER), ("text", _TEXT)]),
+    "edges": COLUMNS,
 }
 """Columns of each table."""
 
@@ -100,7 +103,8 @@ def passages_of(
 class Snapshot:
     """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) float32 with unit rows.
 
-    diffused is None where there are no diffused vectors, or only those of an earlier graph.
+    diffused is None where there are no diffused vectors, or only those of an earlier graph. user_edges are as they were
+    given; tables.user_edges are the nodes they join.
     """
 
     manifest: Manifest
@@ -112,6 +116,7 @@ class Snapshot:
     synonyms: Edges
     graph: Csr
     diffused: Diffused | None = None
+    user_edges: Iterable[UserEdge] = ()
 
 
 def write_passages(root: Path, passages: Passages) -> dict[str, Entry]:
@@ -174,6 +179,7 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Counts that must be equal."""
     passages, phrases, facts = len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts)
     width, synonyms, diffused = snapshot.manifest.encoder.width, snapshot.synonyms, snapshot.diffused
+    own = snapshot.tables.user_edges
     counts = (
         {}
         if diffused is None
@@ -192,6 +198,8 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
         "width of fact vectors": (snapshot.fact_vectors.shape[1], width),
         "rows of mentions": (len(snapshot.tables.mentions), passages),
         "rows of statements": (len(snapshot.tables.statements), passages),
+        "targets of user edges": (len(own.target), len(own.source)),
+        "weights of user edges": (len(own.weight), len(own.source)),
         "targets of synonyms": (len(synonyms.target), len(synonyms.source)),
         "weights of synonyms": (len(synonyms.weight), len(synonyms.source)),
         "nodes of the graph": (snapshot.graph.nodes, passages + phrases),
@@ -202,6 +210,8 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapshot:
     arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
     ids, texts, facts = tables("ids"), tables("passages"), tables("facts")
+    # An index without user edges has none of their files, and one that has any has all.
+    has_edges = any(role in manifest.files for role in ROLES)
     passages = passages_of(
         TextColumn(ids["id"]),
         TextColumn(ids["meta"]),
@@ -224,6 +234,7 @@ def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapsho
             fact_table,
             Ragged(arrays("mentions_indptr"), arrays("mentions")),
             Ragged(arrays("statements_indptr"), arrays("statements")),
+            Edges(*(arrays(role) for role in ROLES[1:])) if has_edges else NO_EDGES,
         ),
         passage_vectors=arrays("passage_vectors"),
         phrase_vectors=arrays("phrase_vectors"),
@@ -231,6 +242,7 @@ def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapsho
         synonyms=Edges(arrays("synonym_source"), arrays("synonym_target"), arrays("synonym_weight")),
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
         diffused=read_diffused(root, manifest) if diffused else None,
+        user_edges=StoredEdges(tables("edges")) if has_edges else (),
     )
 
 
