@@ -10,11 +10,12 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hippogpu.openie.unread import UnclosedDict, UnclosedList, Unread
 from hippogpu.types import Drop, Triple
 
-SUBJECT_KEYS = ("subject", "head", "s", "source")
-PREDICATE_KEYS = ("predicate", "relation", "relationship", "rel", "verb", "p")
-OBJECT_KEYS = ("object", "tail", "o", "target")
+SUBJECT_KEYS = ("subject", "subj", "head", "head_entity", "s", "source", "from", "entity1", "arg1")
+PREDICATE_KEYS = ("predicate", "pred", "relation", "relationship", "rel", "relation_type", "verb", "property", "p")
+OBJECT_KEYS = ("object", "obj", "tail", "tail_entity", "o", "target", "to", "entity2", "arg2")
 
 DROP_CHARACTERS = 200
 
@@ -53,24 +54,34 @@ def parse_triples(items: object, *, texts: object = None) -> Triples:
                 raise _DropError("repeated triple")
             kept[fields] = Triple(*fields, _fact_text(item, text, drops))
         except _DropError as reason:
-            drops.append(_drop(str(reason), item))
+            drops.append(drop(str(reason), item))
     return Triples(tuple(kept.values()), tuple(drops))
 
 
 def _paired(items: object, texts: object, drops: list[Drop]) -> list[tuple[object, object]]:
     """Each item with its text; texts that are not parallel to the items are dropped as a whole."""
     if not isinstance(items, list | tuple):
-        drops.append(_drop("the triples are no list", items))
+        drops.append(drop("the triples are no list", items))
         return []
     if texts is None:
         return [(item, None) for item in items]
     if not isinstance(texts, list | tuple) or len(texts) != len(items):
-        drops.append(_drop("the texts are no list as long as the triples", texts))
+        drops.append(drop("the texts are no list as long as the triples", texts))
         return [(item, None) for item in items]
     return list(zip(items, texts, strict=True))
 
 
+def is_triple_object(item: object) -> bool:
+    """Whether an object has keys of a triple: a subject and an object, under any of their names."""
+    if not isinstance(item, Mapping):
+        return False
+    keys = _keys(item)
+    return all(any(name in keys for name in names) for names in (SUBJECT_KEYS, OBJECT_KEYS))
+
+
 def _fields(item: object) -> tuple[str, str, str]:
+    if isinstance(item, UnclosedList | UnclosedDict):
+        raise _DropError("a triple without its closing bracket")
     if isinstance(item, Mapping):
         keys = _keys(item)
         return _three([_value(keys, names) for names in (SUBJECT_KEYS, PREDICATE_KEYS, OBJECT_KEYS)])
@@ -87,11 +98,11 @@ def _three(values: Sequence[object]) -> tuple[str, str, str]:
 
 
 def _keys(item: Mapping[object, object]) -> dict[str, object]:
-    """The object's values under its keys in small letters; of two keys alike the first counts."""
+    """The object's values under its keys in small letters with "_" for spaces; of two keys alike the first counts."""
     keys: dict[str, object] = {}
     for key, value in item.items():
         if isinstance(key, str):
-            keys.setdefault(key.strip().casefold(), value)
+            keys.setdefault(key.strip().casefold().replace(" ", "_").replace("-", "_"), value)
     return keys
 
 
@@ -119,7 +130,7 @@ def _fact_text(item: object, text: object, drops: list[Drop]) -> str | None:
     given = text if own is None else own
     if given is None or isinstance(given, str):
         return given
-    drops.append(_drop("a triple's text is no text", given))
+    drops.append(drop("a triple's text is no text", given))
     return None
 
 
@@ -129,7 +140,7 @@ def parse_entities(items: object) -> Entities:
     Dropped with a reason: null, boolean, nested, empty, and exact repeats (the first is kept).
     """
     if not isinstance(items, list | tuple):
-        return Entities((), (_drop("the entities are no list", items),))
+        return Entities((), (drop("the entities are no list", items),))
     drops: list[Drop] = []
     kept: dict[str, None] = {}
     for item in items:
@@ -137,7 +148,7 @@ def parse_entities(items: object) -> Entities:
         if reason is None:
             kept[_scalar(item)] = None
         else:
-            drops.append(_drop(reason, item))
+            drops.append(drop(reason, item))
     return Entities(tuple(kept), tuple(drops))
 
 
@@ -151,7 +162,8 @@ def _entity_fault(item: object, kept: Mapping[str, None]) -> str | None:
     return "repeated entity" if name in kept else None
 
 
-def _drop(reason: str, value: object) -> Drop:
+def drop(reason: str, value: object) -> Drop:
+    """A drop whose value is cut to DROP_CHARACTERS, however large or deep it was."""
     return Drop(reason, value[:DROP_CHARACTERS] if isinstance(value, str) else _SHORT.repr(value)[:DROP_CHARACTERS])
 
 
@@ -160,12 +172,23 @@ def _kind(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "a boolean"
+    if isinstance(value, Unread):
+        return value.reason
     if isinstance(value, int | float):
         return "a number"
     return "text" if isinstance(value, str) else "nested"
 
 
-# Bounded in depth and length, so a huge or deep value costs no more than a small one.
-_SHORT = reprlib.Repr()
+class _Excerpt(reprlib.Repr):
+    """Bounded in depth and length, so a huge or deep value costs no more than a small one."""
+
+    def repr_UnclosedList(self, value: UnclosedList, level: int) -> str:
+        return self.repr_list(value, level)
+
+    def repr_UnclosedDict(self, value: UnclosedDict, level: int) -> str:
+        return self.repr_dict(value, level)
+
+
+_SHORT = _Excerpt()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxother, _SHORT.maxlong = 4, DROP_CHARACTERS, DROP_CHARACTERS, 40
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 10
