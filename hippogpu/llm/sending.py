@@ -1,0 +1,179 @@
+"""One chat request to a server, as often as it takes, and what all requests to that server share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from hippogpu.config import LlmConfig
+from hippogpu.errors import ConfigError, require_extra
+from hippogpu.llm.chat import Answered, Dialect, Problem, adapted, body_of, largest_body, read_answer
+from hippogpu.llm.pause import Chance, Clock, Pause, Sleep
+from hippogpu.llm.retry import asked_wait_s, rate_limit_reset_s, wait_s
+from hippogpu.llm.values import Failure, Reply, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+LONGEST_ASKED_WAIT_S = 600.0
+_LONGEST_OWN_WAIT_S = 60.0
+# A request that a rate limit turns away while others are answered is sent this many times the attempts at most.
+_PATIENCE = 10
+
+
+class _Received(NamedTuple):
+    outcome: Answered | Problem
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Tries:
+    """How one request has fared; at_first and at_last say how many others were answered when it failed."""
+
+    sent: int = 0
+    attempts: int = 0
+    at_first: int = -1
+    at_last: int = -1
+
+    def failed(self, problem: Problem, answered: int) -> None:
+        """Counts a failed try, but for a rate limit that lets others through."""
+        others_passed = 0 <= self.at_last < answered
+        self.attempts += 0 if problem.status == 429 and others_passed else 1
+        self.at_last = answered
+        self.at_first = self.at_first if self.at_first >= 0 else answered
+
+
+class Sender:
+    """The connections to one server, and the pauses and refusals that concern all requests; used in one event loop.
+
+    answered       requests that were answered
+    notes          what the server would not take and is no longer sent, a sentence each
+    peak_in_flight most requests that were on their way at once
+    """
+
+    def __init__(self, config: LlmConfig, *, clock: Clock, sleep: Sleep, chance: Chance) -> None:
+        self._httpx = cast("Any", require_extra("httpx", package="httpx", extra="http", purpose="The http engine"))
+        self._config = config
+        self._address = f"{config.url.rstrip('/')}/chat/completions"
+        self._key = _key(config.key_variable)
+        self._sleep, self._chance = sleep, chance
+        self._pause = Pause(clock, sleep, chance)
+        self._places = asyncio.Semaphore(config.in_flight)
+        self._dialect = Dialect()
+        self._client: httpx.AsyncClient | None = None
+        self._on_the_way = 0
+        self.answered = 0
+        self.notes: list[str] = []
+        self.peak_in_flight = 0
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to a request; a failure when its tries are used up or another could not help."""
+        tries = _Tries()
+        while True:
+            await self._pause.passed()
+            dialect = self._dialect
+            outcome, headers = await self._send(request, dialect)
+            tries.sent += 1
+            if isinstance(outcome, Answered):
+                self.answered += 1
+                return Reply(request, outcome.text, outcome.finish, outcome.usage, tries=tries.sent)
+            if self._adapts(dialect, request, outcome):
+                continue
+            tries.failed(outcome, self.answered)
+            if not outcome.again or self._spent(tries):
+                return self._failed(request, outcome, tries)
+            await self._wait(outcome, tries.attempts, headers)
+
+    async def close(self) -> None:
+        """Ends the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _send(self, request: Request, dialect: Dialect) -> _Received:
+        async with self._places:
+            self._on_the_way += 1
+            self.peak_in_flight = max(self.peak_in_flight, self._on_the_way)
+            try:
+                async with asyncio.timeout(self._config.timeout_s):
+                    return await self._post(body_of(request, self._config.model, dialect), largest_body(request))
+            except TimeoutError:
+                problem = f"no whole answer within {self._config.timeout_s:g} s"
+            except self._httpx.HTTPError as error:
+                problem = f"{type(error).__name__}: {error}"
+            finally:
+                self._on_the_way -= 1
+        return _Received(Problem(problem, again=True), {})
+
+    async def _post(self, body: bytes, most: int) -> _Received:
+        async with self._connected().stream("POST", self._address, content=body) as response:
+            raw = bytearray()
+            async for part in response.aiter_bytes():
+                raw += part
+                if len(raw) > most:
+                    return _Received(Problem(f"an answer of more than {most:,} bytes", again=True), response.headers)
+        reset = rate_limit_reset_s(response.headers)
+        if reset is not None:
+            self._pause.hold(min(reset, LONGEST_ASKED_WAIT_S))
+        return _Received(read_answer(response.status_code, bytes(raw)), response.headers)
+
+    def _connected(self) -> httpx.AsyncClient:
+        if self._client is None:
+            bearer = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+            most = self._config.in_flight
+            limits = self._httpx.Limits(max_connections=most, max_keepalive_connections=most)
+            headers = {"Content-Type": "application/json"} | bearer
+            self._client = self._httpx.AsyncClient(headers=headers, limits=limits, timeout=None)
+        return cast("httpx.AsyncClient", self._client)
+
+    async def _wait(self, problem: Problem, attempts: int, headers: Mapping[str, str]) -> None:
+        """Waits before the next try; after status 429 every request waits."""
+        asked = asked_wait_s(headers, now=datetime.now(UTC))
+        longest = _LONGEST_OWN_WAIT_S if asked is None else LONGEST_ASKED_WAIT_S
+        seconds = wait_s(max(attempts - 1, 0), asked, self._chance(), longest_s=longest)
+        if problem.status == 429:
+            self._pause.hold(seconds)
+        else:
+            await self._sleep(seconds)
+
+    def _adapts(self, sent: Dialect, request: Request, problem: Problem) -> bool:
+        """Whether the request is to be sent once more at once, because the server is now asked in another dialect."""
+        change = adapted(sent, request, problem)
+        if change is None:
+            return False
+        if sent == self._dialect:
+            self._dialect, refused = change
+            self.notes.append(f"The server at '{self._config.url}' refused {refused}. It said: {self._safe(problem)}")
+        return True
+
+    def _spent(self, tries: _Tries) -> bool:
+        most = self._config.attempts
+        return tries.attempts >= most or tries.sent >= _PATIENCE * most
+
+    def _failed(self, request: Request, problem: Problem, tries: _Tries) -> Reply:
+        reason = self._safe(problem) + (f" ({tries.sent} tries)" if tries.sent > 1 else "") + self._advice(problem)
+        alone = problem.again and self.answered == tries.at_first
+        unreachable = alone or problem.status in {401, 403, 404}
+        return Reply(request, "", "failed", failure=Failure(reason, unreachable), tries=tries.sent)
+
+    def _advice(self, problem: Problem) -> str:
+        if problem.status in {401, 403}:
+            return f". Check the key in {self._config.key_variable} and its right to '{self._config.model}'."
+        if problem.status == 404:
+            return f". Check the address '{self._config.url}' and the model '{self._config.model}'."
+        return ""
+
+    def _safe(self, problem: Problem) -> str:
+        return problem.reason.replace(self._key, "***") if self._key else problem.reason
+
+
+def _key(variable: str) -> str:
+    """The key in an environment variable; empty when there is none."""
+    key = os.environ.get(variable, "").strip()
+    if not key.isascii() or not key.isprintable():
+        raise ConfigError(f"The key in {variable} has characters that no HTTP header can hold. Set it again.")
+    return key
