@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from hippogpu.openie.asking import LlmExtractor
 from hippogpu.openie.extractor import Extractor
-from hippogpu.openie.log import ExtractionLog, Logged, Torn, verify_log
+from hippogpu.openie.log import ExtractionLog, Logged, Outcomes, Torn, verify_log
 from hippogpu.openie.missing import ExtractionProgress, ExtractionReport, extract_missing
+from hippogpu.openie.nothing import NoExtractor
 from hippogpu.openie.parse import Entities, Triples, parse_entities, parse_triples
+from hippogpu.openie.plan import ExtractionPlan, plan_extraction
 from hippogpu.openie.replay import ReplayExtractor
+from hippogpu.openie.replies import ReadReply, read_reply
 
 __all__ = [
     "Entities",
     "ExtractionLog",
+    "ExtractionPlan",
     "ExtractionProgress",
     "ExtractionReport",
     "Extractor",
+    "LlmExtractor",
     "Logged",
+    "NoExtractor",
+    "Outcomes",
+    "ReadReply",
     "ReplayExtractor",
     "Torn",
     "Triples",
     "extract_missing",
     "parse_entities",
     "parse_triples",
+    "plan_extraction",
+    "read_reply",
     "verify_log",
 ]

@@ -1,0 +1,210 @@
+"""An extractor that asks a language model: one passage in two steps or in one, with no barrier between passages."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from hippogpu.config import ExtractConfig
+from hippogpu.errors import ExtractionError
+from hippogpu.llm import Llm, Reply, Request
+from hippogpu.openie.prompts import (
+    ENTITIES,
+    JOINT,
+    TRIPLES,
+    VERIFY,
+    VERSION,
+    Prompt,
+    compact,
+    passage_text,
+    with_entities,
+    with_numbered,
+)
+from hippogpu.openie.replies import ReadReply, read_numbers, read_reply
+from hippogpu.types import NO_TOKENS, Drop, Passage, Record, Triple
+
+# So many requests in a row that found no server end the run: it would only fail every passage that is left.
+GIVE_UP_AFTER = 100
+# A greedy model that wrote something unusable writes it again.
+RETRY_TEMPERATURE = 0.3
+NOT_STATED = "not stated by the passage, says the verification"
+UNVERIFIED = "no verification could be had; the triples were kept"
+NO_ENTITIES = "no entities could be had; the triples were asked for without"
+CUT = "the reply was cut; its complete items were kept"
+
+
+class LlmExtractor:
+    """Reads passages with a language model, as many at once as its engine holds.
+
+    prompting "two-step" asks for the entities, then for the triples given those; "joint" for both at once. With verify
+    a further request drops the triples that the passage does not state. A reply that cannot be used is asked for again
+    (`tries`), at a temperature; one that was cut keeps its complete triples and is asked for with twice the tokens, up
+    to `largest_tokens`. Entities that cannot be had are done without, and the record says so.
+
+    name changes with the model, the prompting and the words of the prompts: other results are not mixed with these.
+    ExtractionError when 100 requests in a row, or all of a run, found no server.
+    """
+
+    def __init__(self, llm: Llm, config: ExtractConfig = ExtractConfig(), *, temperature: float = 0.0) -> None:  # noqa: B008
+        self.llm = llm
+        self.config = config
+        self.temperature = temperature
+        verified = "-verified" if config.verify else ""
+        self.name = f"{llm.model}-{config.prompting}{verified}-{VERSION}"
+
+    def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
+        """One Record a passage as each is finished; passages are taken when the engine has room."""
+        run = _Run(iter(passages), self)
+        for reply in self.llm.stream(run.next_request):
+            yield from run.take(reply)
+        yield from run.end()
+
+
+class _Run:
+    """The passages under way: those with a request to send, and the failures that may be the server's."""
+
+    def __init__(self, passages: Iterator[Passage], extractor: LlmExtractor) -> None:
+        self._passages, self._extractor = passages, extractor
+        self._ready: deque[_Case] = deque()
+        self._held: list[Record] = []
+        self._reached = False
+
+    def next_request(self) -> Request | None:
+        if self._ready:
+            return self._ready.popleft().request()
+        passage = next(self._passages, None)
+        return None if passage is None else _Case(passage, self._extractor).request()
+
+    def take(self, reply: Reply) -> Iterator[Record]:
+        """The records that a reply finishes, those that were held back among them."""
+        case: _Case = reply.request.tag
+        record = case.take(reply)
+        unreachable = reply.failure is not None and reply.failure.unreachable
+        if not unreachable:
+            self._reached = True
+            yield from self._held
+            self._held = []
+        if record is None:
+            self._ready.append(case)
+        elif unreachable and record.error is not None:
+            self._hold(record)
+        else:
+            yield record
+
+    def end(self) -> Iterator[Record]:
+        """The failures that are held back still, when there was a server at all."""
+        if self._held and not self._reached:
+            raise self._given_up()
+        yield from self._held
+
+    def _hold(self, record: Record) -> None:
+        """Keeps a failure back until another reply shows that the server is there."""
+        self._held.append(record)
+        if len(self._held) >= GIVE_UP_AFTER:
+            raise self._given_up()
+
+    def _given_up(self) -> ExtractionError:
+        return ExtractionError(
+            f"{len(self._held)} requests in a row had no reply; the last one: {self._held[-1].error}. Check the server "
+            "and [llm] of the configuration, then run again: finished passages are kept, these do not count as failed."
+        )
+
+
+class _Case:
+    """One passage on its way to a record: what is asked of it now, and what is known of it so far."""
+
+    def __init__(self, passage: Passage, extractor: LlmExtractor) -> None:
+        self.passage, self.extractor, self.config = passage, extractor, extractor.config
+        self.entities: tuple[str, ...] = ()
+        self.triples: tuple[Triple, ...] = ()
+        self.drops: list[Drop] = []
+        self.usage = NO_TOKENS
+        self._begin(JOINT if self.config.prompting == "joint" else ENTITIES, passage_text(passage))
+
+    def _begin(self, prompt: Prompt, question: str) -> None:
+        self.prompt, self.question = prompt, question
+        self.budget = self.config.max_tokens
+        self.unusable = 0
+        self.partial: ReadReply | None = None
+
+    def request(self) -> Request:
+        temperature = self.extractor.temperature
+        if self.unusable:
+            temperature = max(temperature, RETRY_TEMPERATURE)
+        messages = self.prompt.messages(self.question)
+        return Request(self, messages, self.budget, self.prompt.schema, temperature, seed=self.unusable)
+
+    def take(self, reply: Reply) -> Record | None:
+        """The finished record, or None when there is more to ask."""
+        if not reply.remembered:
+            self.usage = self.usage.plus(reply.usage)
+        if reply.failure is not None:
+            return self._settle(reply.failure.reason, failed=True)
+        read = self._read(reply.text)
+        if reply.finish == "length":
+            return self._cut(read)
+        if read.fault is None:
+            return self._accept(read)
+        self.extractor.llm.reject(reply)
+        self.unusable += 1
+        if self.unusable < self.config.tries:
+            return None
+        return self._settle(f"{read.fault} ({self.unusable} replies)", failed=False)
+
+    def _read(self, text: str) -> ReadReply:
+        """What the reply says, in terms of what was asked; of a verification, the triples it leaves."""
+        if self.prompt is not VERIFY:
+            return read_reply(text, wants=self._wants())
+        stated = read_numbers(text, most=len(self.triples))
+        if stated is None:
+            return ReadReply((), (), (), "no list of numbers in the reply", False)
+        kept = tuple(triple for number, triple in enumerate(self.triples, start=1) if number in stated)
+        dropped = tuple(triple for number, triple in enumerate(self.triples, start=1) if number not in stated)
+        return ReadReply((), kept, tuple(Drop(NOT_STATED, compact(triple[:3])) for triple in dropped), None, False)
+
+    def _wants(self) -> Literal["entities", "triples", "both"]:
+        if self.prompt is JOINT:
+            return "both"
+        return "entities" if self.prompt is ENTITIES else "triples"
+
+    def _cut(self, read: ReadReply) -> Record | None:
+        """A reply that met its limit: its complete items are kept, and it is asked for again with twice the room."""
+        if self.prompt is not VERIFY:
+            best = self.partial or read
+            self.partial = max(best, read, key=lambda one: len(one.triples) + len(one.entities))
+        if self.budget < self.config.largest_tokens:
+            self.budget = min(2 * self.budget, self.config.largest_tokens)
+            return None
+        return self._settle(f"the reply is longer than {self.budget} tokens", failed=False)
+
+    def _settle(self, reason: str, *, failed: bool) -> Record | None:
+        """What comes of the question when its whole reply cannot be had: what there is of it, else a failure."""
+        if self.partial is not None and (self.partial.triples or self.partial.entities):
+            self.drops.append(Drop(CUT, reason))
+            return self._accept(self.partial)
+        if self.prompt is VERIFY:
+            self.drops.append(Drop(UNVERIFIED, reason))
+            return self._record()
+        if self.prompt is ENTITIES and not failed:
+            self.drops.append(Drop(NO_ENTITIES, reason))
+            return self._accept(ReadReply((), (), (), None, False))
+        return Record(self.passage.id, (), self.entities, tuple(self.drops), reason, self.usage)
+
+    def _accept(self, read: ReadReply) -> Record | None:
+        """Takes what was read and goes on to the next question, if there is one."""
+        self.drops.extend(read.drops)
+        if self.prompt is ENTITIES:
+            self.entities = read.entities
+            self._begin(TRIPLES, with_entities(self.passage, read.entities))
+            return None
+        if self.prompt is JOINT:
+            self.entities = read.entities
+        self.triples = read.triples
+        if self.config.verify and self.triples and self.prompt is not VERIFY:
+            self._begin(VERIFY, with_numbered(self.passage, self.triples))
+            return None
+        return self._record()
+
+    def _record(self) -> Record:
+        return Record(self.passage.id, self.triples, self.entities, tuple(self.drops), None, self.usage)
