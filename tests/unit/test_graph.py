@@ -1,6 +1,8 @@
-"""The one graph: fact, synonym and mention edges under both edge rules."""
+"""The one graph: fact, synonym, mention and user edges under both edge rules."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from scipy.sparse import csr_array
 from hippogpu.config import EdgeRule, IndexConfig
 from hippogpu.graph import assemble
 from hippogpu.tables import tabulate
-from hippogpu.types import Csr, Edges, Record, Triple
+from hippogpu.types import Csr, Edges, Record, Triple, UserEdge
 
 RULES: tuple[EdgeRule, ...] = ("max", "parallel")
 
@@ -19,13 +21,24 @@ def synonyms(*edges: tuple[int, int, float]) -> Edges:
     return Edges(np.array(source, np.int32), np.array(target, np.int32), np.array(weight, np.float32))
 
 
-def graph(*rows: str, edges: Edges | None = None, rule: EdgeRule = "max") -> Csr:
+def own(*edges: tuple[str, str, float]) -> list[UserEdge]:
+    """User edges by their ends and weight: a digit is a passage, a letter a phrase."""
+    return [
+        UserEdge(
+            tuple(end for end in ends if end.isdigit()), tuple(end for end in ends if end.isalpha()), "link", weight
+        )
+        for *ends, weight in edges
+    ]
+
+
+def graph(*rows: str, edges: Edges | None = None, rule: EdgeRule = "max", user_edges: Sequence[UserEdge] = ()) -> Csr:
     """One passage a text of two-letter facts: "ab ba" states (a, p, b) and (b, p, a)."""
     records = [
         Record(str(i), tuple(Triple(f[0], f"p{n}", f[1]) for n, f in enumerate(row.split())))
         for i, row in enumerate(rows)
     ]
-    tables = tabulate(records, IndexConfig()).tables
+    passages = {str(i): [i] for i in range(len(rows))}
+    tables = tabulate(records, IndexConfig(), edges=user_edges, rows=passages).tables.check()
     return assemble(tables, edges or synonyms(), rule).check()
 
 
@@ -98,3 +111,40 @@ def test_a_corpus_without_facts_is_a_graph_without_edges(rule: EdgeRule) -> None
 def test_the_arrays_have_the_promised_types() -> None:
     made = graph("ab")
     assert (made.indptr.dtype, made.indices.dtype, made.weights.dtype) == (np.int64, np.int32, np.float32)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_user_edge_joins_its_two_ends_with_its_weight(rule: EdgeRule) -> None:
+    made = dense(graph("", "", rule=rule, user_edges=own(("0", "1", 2), ("1", "a", 3), ("a", "b", 4))))
+    assert made.tolist() == [[0, 2, 0, 0], [2, 0, 3, 0], [0, 3, 0, 4], [0, 0, 4, 0]]
+
+
+@pytest.mark.parametrize(("rule", "weight"), [("max", 5), ("parallel", 12)])
+@pytest.mark.parametrize("ends", [("0", "1"), ("1", "a"), ("a", "b")])
+def test_user_edges_of_one_pair_give_the_greatest_or_add_up(
+    rule: EdgeRule, weight: float, ends: tuple[str, str]
+) -> None:
+    made = graph("", "", rule=rule, user_edges=own((*ends, 4), (*ends, 5), (*ends[::-1], 3)))
+    assert sorted(made.weights) == [weight, weight]
+
+
+@pytest.mark.parametrize(("rule", "given", "weight"), [("max", 0.5, 1), ("max", 3, 3), ("parallel", 0.5, 1.5)])
+def test_a_stated_mention_weighs_one_and_its_user_edge(rule: EdgeRule, given: float, weight: float) -> None:
+    assert dense(graph("ab", rule=rule, user_edges=own(("0", "a", given)))).tolist()[0] == [0, weight, 1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "given", "weight"), [("max", 0.5, 2), ("max", 3, 3), ("parallel", 0.5, 2 + 0.875 + 0.5)]
+)
+def test_between_phrases_a_user_edge_combines_with_statements_and_cosine(
+    rule: EdgeRule, given: float, weight: float
+) -> None:
+    made = graph("ab ba", edges=synonyms((0, 1, 0.875)), rule=rule, user_edges=own(("a", "b", given)))
+    assert between_phrases(made, 1)[0][1] == weight
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_user_edges_elsewhere_leave_the_weights_of_facts_and_mentions(rule: EdgeRule) -> None:
+    plain = graph("ab ba", "bc", rule=rule)
+    more = graph("ab ba", "bc", rule=rule, user_edges=own(("0", "1", 2), ("1", "x", 3)))
+    assert np.array_equal(dense(more)[:5, :5] - dense(plain), np.eye(5)[[1, 0, 2, 3, 4]] * [[2], [2], [0], [0], [0]])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hippogpu.config import PROFILES, IndexConfig
-from hippogpu.tables import fact_pairs, mention_counts, tabulate
-from hippogpu.types import Record, Tables, Triple
+from hippogpu.errors import IndexDamagedError
+from hippogpu.tables import fact_pairs, mention_counts, stated_mentions, tabulate, user_pairs
+from hippogpu.types import Edges, Record, Tables, Triple, UserEdge
 
 DEFAULT, ORACLE = PROFILES["default"], PROFILES["oracle"]
 WORD = st.sampled_from(["a", "B", "b", "c!", "C", "—"])
@@ -121,3 +124,49 @@ def test_a_text_from_the_extractor_is_encoded_instead_the_first_one_kept() -> No
 
 def test_half_characters_in_a_facts_text_are_replaced() -> None:
     assert tables(record(Triple("a", "p", "b", "x\ud800"))).facts.text == ("x\ufffd",)
+
+
+EDGES = (UserEdge(("p", "q"), (), "link", 2.0), UserEdge(("q",), ("tag",)), UserEdge((), ("tag", "a"), "x", 0.5))
+
+
+def with_edges(*edges: UserEdge, **rows: Sequence[int]) -> Tables:
+    """Two passages, p and q, the first of which states (a, p, b)."""
+    records = [record(("a", "p", "b")), None]
+    return tabulate(records, DEFAULT, edges=edges, rows={"p": [0], "q": [1], **rows}).tables.check()
+
+
+def test_phrases_are_those_of_facts_and_of_user_edges() -> None:
+    assert with_edges(*EDGES).phrases == ("a", "b", "tag")
+
+
+def test_user_edges_are_pairs_of_nodes_with_passages_first_by_what_they_join() -> None:
+    families = user_pairs(with_edges(*EDGES).user_edges, 2)
+    joined = [(pairs.low.tolist(), pairs.high.tolist(), pairs.weight.tolist()) for pairs in families]
+    assert joined == [([0], [1], [2.0]), ([1], [2], [1.0]), ([0], [2], [0.5])]
+
+
+@given(st.permutations([*EDGES, replace(EDGES[0], kind="tag"), replace(EDGES[0], weight=3.0)]))
+def test_user_edges_in_any_order_make_the_same_pairs(edges: Sequence[UserEdge]) -> None:
+    once, other = with_edges(*sorted(edges, key=str)).user_edges, with_edges(*edges).user_edges
+    assert all(np.array_equal(*columns) for columns in zip(once, other, strict=True))
+
+
+def test_a_phrase_that_a_user_edge_gives_a_passage_is_mentioned_but_not_stated() -> None:
+    made = with_edges(*EDGES, UserEdge(("p",), ("b",)))
+    assert [made.mentions.row(i).tolist() for i in range(2)] == [[0, 1], [2]]
+    assert stated_mentions(made).tolist() == [True, True, False]
+    assert mention_counts(made).tolist() == [1, 1, 1]
+
+
+def test_an_id_that_stands_for_many_passages_joins_each_of_them_once_and_none_with_itself() -> None:
+    made = with_edges(UserEdge(("all", "q")), UserEdge(("all",), ("b",)), all=[0, 1])
+    assert list(zip(made.user_edges.source.tolist(), made.user_edges.target.tolist(), strict=True)) == [
+        *[(0, 1), (0, 3), (1, 3)]
+    ]
+
+
+@pytest.mark.parametrize("edge", [(0, 9, 1.0), (-1, 1, 1.0), (1, 1, 1.0), (1, 0, 1.0), (0, 1, 0.0), (0, 1, np.inf)])
+def test_a_user_edge_that_is_none_is_damage(edge: tuple[int, int, float]) -> None:
+    columns = (np.array([value], kind) for value, kind in zip(edge, (np.int32, np.int32, np.float32), strict=True))
+    with pytest.raises(IndexDamagedError, match="user_edges"):
+        replace(with_edges(), user_edges=Edges(*columns)).check()
