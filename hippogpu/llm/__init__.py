@@ -7,6 +7,7 @@ from hippogpu.llm.client import Llm, Spent
 from hippogpu.llm.engine import Engine, NextRequest
 from hippogpu.llm.opening import open_engine, open_llm
 from hippogpu.llm.prices import Prices, cost, prices_of
+from hippogpu.llm.tokens import TokenCounter, token_counter
 from hippogpu.llm.values import Failure, Finish, Message, Reply, Request, Role
 from hippogpu.types import Usage
 
@@ -23,9 +24,11 @@ __all__ = [
     "Request",
     "Role",
     "Spent",
+    "TokenCounter",
     "Usage",
     "cost",
     "open_engine",
     "open_llm",
     "prices_of",
+    "token_counter",
 ]
