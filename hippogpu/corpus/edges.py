@@ -59,7 +59,9 @@ def edge_fault(edge: UserEdge) -> str | None:
     texts = (*edge.passages, *edge.phrases, edge.kind)
     if not all(isinstance(text, str) and text.strip() for text in texts):
         return f"its ends and its kind must be texts that are not empty; got {texts!r}"
-    if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
         return "it holds half a character (a lone surrogate)"
     if not isinstance(edge.weight, int | float) or not LEAST_WEIGHT <= edge.weight <= MOST_WEIGHT:
         return f"its weight must be a number from {LEAST_WEIGHT:f} to {MOST_WEIGHT:.0f}; got {edge.weight}"

@@ -1,25 +1,27 @@
-"""User edges in an index: beside facts or instead of them, kept over commits, and gone without a trace."""
+"""User edges in an index beside its facts: kept over commits, updated by later runs, and gone without a trace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_index import PASSAGES, WIDTH, Counting, Saying, file_of, hashes, index_of, open_index, stating
 from test_index_chunks import CONFIG, Words, document
 
-from hippogpu import Index, Passage, Searcher
-from hippogpu.config import SearchConfig, SolverName
+from hippogpu import Passage, Searcher
+from hippogpu.backends import load_backend
+from hippogpu.config import SearchConfig
 from hippogpu.corpus import read_edges
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import IndexDamagedError
 from hippogpu.index import EdgeReport
-from hippogpu.openie.nothing import NoExtractor
-from hippogpu.store import current_manifest, load_snapshot, verify
+from hippogpu.methods import Clock, Queries, load, rank_hippo2
+from hippogpu.methods.hippo2 import NO_FACT
+from hippogpu.store import current_manifest, load_snapshot, publish, verify, write_user_edges
 from hippogpu.store.user_edges import ROLES
-from hippogpu.types import Floats, UserEdge
+from hippogpu.types import UserEdge
 
 EDGES = [
     UserEdge(("p1", "p3"), (), "link", 2.0),
@@ -209,72 +211,35 @@ def test_a_cut_file_of_user_edges_is_damage_that_names_it(root: Path, role: str)
         load_snapshot(root, current_manifest(root))
 
 
-# Without facts.
-
-TEXTS = {
-    "question?": (1.0, 0.0, 0.0, 0.0),
-    "near": (0.8, 0.6, 0.0, 0.0),
-    "far and alone": (0.28, 0.0, 0.96, 0.0),
-    "far and tagged": (0.28, 0.0, 0.0, 0.96),
-}
-
-
-class Placed(HashingEmbedder):
-    """An encoder that knows where a few texts lie; the others lie where hashing puts them."""
-
-    def encode(self, texts: Sequence[str], *, instruction: str = "") -> Floats:
-        rows = super().encode(texts, instruction=instruction)
-        for number, text in enumerate(texts):
-            if text in TEXTS:
-                rows[number] = np.array([*TEXTS[text], *[0.0] * (WIDTH - 4)])
-        return rows
+@pytest.mark.parametrize("role", ROLES)
+def test_a_manifest_that_names_only_some_files_of_user_edges_is_damaged(root: Path, role: str) -> None:
+    with_edges(root)
+    manifest = current_manifest(root)
+    files = {name: entry for name, entry in manifest.files.items() if name != role}
+    with pytest.raises(IndexDamagedError, match=f"no file for '{role}'"):
+        load_snapshot(root, replace(manifest, files=files))
 
 
-def of_edges_alone(root: Path, *edges: UserEdge) -> Searcher:
-    with Index.open(root, extractor=NoExtractor(), embedder=Placed(WIDTH)) as index:
-        index.add([Passage(text, "", text) for text in [*TEXTS][1:]])
-        index.add_edges(edges)
-        index.commit()
-    return Searcher.open(root, embedder=Placed(WIDTH))
+@pytest.mark.parametrize("edge", [UserEdge(("p1", "gone")), UserEdge(("p1", "p3"), weight=-1.0)])
+def test_a_stored_edge_that_is_none_is_damage_to_a_writer(root: Path, edge: UserEdge) -> None:
+    with_edges(root)
+    manifest, nodes = current_manifest(root), load_snapshot(root, current_manifest(root)).tables.user_edges
+    publish(root, replace(manifest, files={**manifest.files, **write_user_edges(root, [edge], nodes)}))
+    with pytest.raises(IndexDamagedError, match="stored user edge 'link' of"):
+        open_index(root)
 
 
-def order(searcher: Searcher, solver: SolverName = "auto") -> list[str]:
-    (ranking,) = searcher.rank(["question?"], config=SearchConfig(solver=solver))
-    return [hit.passage.id for hit in ranking.hits]
-
-
-TAGS = [UserEdge((text,), ("a tag",), "tag") for text in ("near", "far and tagged")]
-
-
-@pytest.mark.parametrize("solver", ["power", "chebyshev", "diffused"])
-def test_a_tag_that_the_nearest_passage_shares_lifts_a_passage_above_one_as_similar(
-    root: Path, tmp_path: Path, solver: SolverName
-) -> None:
-    assert order(of_edges_alone(tmp_path / "plain")) == ["near", "far and alone", "far and tagged"]
-    assert order(of_edges_alone(root, *TAGS), solver) == ["near", "far and tagged", "far and alone"]
-
-
-def test_an_index_of_edges_alone_walks_from_the_passage_seeds_and_certifies(root: Path) -> None:
-    (ranking,) = of_edges_alone(root, *TAGS).rank(["question?"])
-    assert (ranking.solver, ranking.certified, ranking.fallback) == ("diffused", True, None)
-    assert (ranking.facts, ranking.seeds) == ((), ())
-
-
-def test_the_walk_of_edges_alone_is_the_solution_from_the_passage_seeds(root: Path) -> None:
-    searcher = of_edges_alone(root, UserEdge(("near", "far and tagged"), weight=3.0))
-    scores = {h.passage.id: h.score for h in searcher.rank(["question?"], config=SearchConfig(solver="power"))[0].hits}
-    # All seed mass is on "near"; it walks to and fro over the one edge: x = ½·(1, 0) + ½·P·x.
-    assert [scores[text] for text in [*TEXTS][1:]] == pytest.approx([2 / 3, 0, 1 / 3], abs=1e-6)
-
-
-def test_an_index_without_extractor_edges_and_facts_falls_back_to_dense(root: Path) -> None:
-    (ranking,) = of_edges_alone(root).rank(["question?"])
-    assert ranking.fallback is not None
-
-
-def test_an_index_of_edges_alone_is_whole_and_a_second_run_changes_nothing(root: Path) -> None:
-    of_edges_alone(root, *TAGS)
-    before = hashes(root)
-    of_edges_alone(root, *TAGS)
-    assert (current_manifest(root).generation, hashes(root), verify(root, full=True)) == (1, before, [])
-    assert current_manifest(root).counts["facts"] == 0
+def test_where_there_are_facts_a_question_that_keeps_none_still_ranks_by_dense_similarity(root: Path) -> None:
+    with_edges(root)
+    made = load(load_snapshot(root, current_manifest(root)), load_backend("reference"))
+    rows = HashingEmbedder(WIDTH).encode(["steam"])
+    (found,) = rank_hippo2(
+        made,
+        ["steam"],
+        Queries(rows, rows),
+        k=9,
+        config=SearchConfig(),
+        clock=Clock(),
+        fact_filter=lambda *_: [],
+    )
+    assert found.fallback == NO_FACT
