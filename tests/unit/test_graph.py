@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from hippogpu.config import EdgeRule, IndexConfig
@@ -148,3 +150,27 @@ def test_user_edges_elsewhere_leave_the_weights_of_facts_and_mentions(rule: Edge
     plain = graph("ab ba", "bc", rule=rule)
     more = graph("ab ba", "bc", rule=rule, user_edges=own(("0", "1", 2), ("1", "x", 3)))
     assert np.array_equal(dense(more)[:5, :5] - dense(plain), np.eye(5)[[1, 0, 2, 3, 4]] * [[2], [2], [0], [0], [0]])
+
+
+FACTS = st.lists(st.text("abcd", min_size=2, max_size=2), max_size=4)
+ENDS = st.lists(st.sampled_from("012abcd"), min_size=2, max_size=2, unique=True)
+OWN = st.lists(st.tuples(ENDS, st.sampled_from([0.25, 1.5, 4.0])).map(lambda edge: (*edge[0], edge[1])), max_size=8)
+
+
+@given(rows=st.lists(FACTS, min_size=3, max_size=3), edges=OWN, rule=st.sampled_from(RULES))
+def test_the_graph_is_that_of_dictionaries_and_loops(
+    rows: list[list[str]], edges: list[tuple[str, str, float]], rule: EdgeRule
+) -> None:
+    given_weights: dict[frozenset[str], list[float]] = {}
+    stated = [fact for row in rows for fact in row if len({*fact}) == 2]
+    for number, row in enumerate(rows):
+        for phrase in {*"".join(row)}:
+            given_weights[frozenset((str(number), phrase))] = [1.0]
+    for pair in {frozenset(fact) for fact in stated}:
+        given_weights[pair] = [sum(frozenset(fact) == pair for fact in stated) * (2 if rule == "parallel" else 1)]
+    for *ends, weight in edges:
+        given_weights.setdefault(frozenset(ends), []).append(weight)
+    names = [*"012", *sorted({end for pair in given_weights for end in pair if end.isalpha()})]
+    made = graph(*(" ".join(row) for row in rows), rule=rule, user_edges=own(*edges))
+    found = {frozenset((names[i], names[j])): weight for (i, j), weight in np.ndenumerate(dense(made)) if weight}
+    assert found == {pair: max(weights) if rule == "max" else sum(weights) for pair, weights in given_weights.items()}
