@@ -107,17 +107,10 @@ class ReplyCache:
         database.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _tried(self, work: Callable[[], T]) -> T:
-        """What the work gives; once more on a new file when the old one is damaged."""
+        """What the work gives; on a new file when the old one is damaged."""
         with self._lock:
             try:
-                try:
-                    self._open()
-                    return work()
-                except sqlite3.DatabaseError as error:
-                    if error.sqlite_errorcode & 0xFF not in _DAMAGED:
-                        raise
-                    self._set_aside(error)
-                    return work()
+                return self._mended(work)
             except (sqlite3.Error, OSError) as error:
                 self._let_go()
                 raise StoredIndexError(
@@ -125,8 +118,22 @@ class ReplyCache:
                     "set 'remember = false' under [llm]."
                 ) from error
 
+    def _mended(self, work: Callable[[], T]) -> T:
+        for reopened in (False, True):
+            try:
+                self._open()
+                return work()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in _DAMAGED:
+                    raise
+                # Another process may have begun a new file meanwhile: what lies there now is tried first.
+                self._let_go()
+                if reopened:
+                    self._set_aside(error)
+        self._open()
+        return work()
+
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
-        self._let_go()
         aside = self.path.with_name(f"{self.path.name}.damaged")
         os.replace(self.path, aside)
         for ending in ("-wal", "-shm"):

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
+from threading import Lock
 
 from hippogpu.config import LlmConfig
 from hippogpu.errors import ConfigError, UsageError
@@ -50,6 +51,7 @@ class HttpEngine:
         self._sender = Sender(config, clock=clock, sleep=sleep, chance=chance)
         self._loop: BackgroundLoop | None = None
         self._closed = False
+        self._lock = Lock()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -92,18 +94,20 @@ class HttpEngine:
 
     def close(self) -> None:
         """Gives up what is in flight and ends the connections; a second close does nothing."""
-        self._closed = True
-        loop, self._loop = self._loop, None
+        with self._lock:
+            self._closed = True
+            loop, self._loop = self._loop, None
         if loop is not None:
             loop.run(self._end())
             loop.close()
 
     def _running(self) -> BackgroundLoop:
-        if self._closed:
-            raise UsageError(f"The engine for '{self.endpoint}' is closed. Make a new one.")
-        if self._loop is None:
-            self._loop = BackgroundLoop("hippogpu llm")
-        return self._loop
+        with self._lock:
+            if self._closed:
+                raise UsageError(f"The engine for '{self.endpoint}' is closed. Make a new one.")
+            if self._loop is None:
+                self._loop = BackgroundLoop("hippogpu llm")
+            return self._loop
 
     def _begin(self, request: Request, tasks: set[asyncio.Task[Reply]], finished: SimpleQueue[_Outcome]) -> None:
         def end(task: asyncio.Task[Reply]) -> None:

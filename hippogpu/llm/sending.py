@@ -32,19 +32,27 @@ class _Received(NamedTuple):
 
 @dataclass(slots=True)
 class _Tries:
-    """How one request has fared; at_first and at_last say how many others were answered when it failed."""
+    """How one request has fared.
+
+    sent            how often it was sent
+    attempts        how many of those count
+    answered_before how many others were answered when it first failed; -1 when it has not
+    """
 
     sent: int = 0
     attempts: int = 0
-    at_first: int = -1
-    at_last: int = -1
+    answered_before: int = -1
+
+    def others_pass(self, answered: int) -> bool:
+        """Whether the server has answered others since this request first failed."""
+        return 0 <= self.answered_before < answered
 
     def failed(self, problem: Problem, answered: int) -> None:
         """Counts a failed try, but for a rate limit that lets others through."""
-        others_passed = 0 <= self.at_last < answered
-        self.attempts += 0 if problem.status == 429 and others_passed else 1
-        self.at_last = answered
-        self.at_first = self.at_first if self.at_first >= 0 else answered
+        if problem.status != 429 or not self.others_pass(answered):
+            self.attempts += 1
+        if self.answered_before < 0:
+            self.answered_before = answered
 
 
 class Sender:
@@ -84,9 +92,13 @@ class Sender:
             if self._adapts(dialect, request, outcome):
                 continue
             tries.failed(outcome, self.answered)
+            seconds = self._wait_s(tries.sent, headers)
+            if outcome.status == 429:
+                self._pause.hold(seconds)
             if not outcome.again or self._spent(tries):
                 return self._failed(request, outcome, tries)
-            await self._wait(outcome, tries.attempts, headers)
+            if outcome.status != 429:
+                await self._sleep(seconds)
 
     async def close(self) -> None:
         """Ends the connections."""
@@ -130,15 +142,10 @@ class Sender:
             self._client = self._httpx.AsyncClient(headers=headers, limits=limits, timeout=None)
         return cast("httpx.AsyncClient", self._client)
 
-    async def _wait(self, problem: Problem, attempts: int, headers: Mapping[str, str]) -> None:
-        """Waits before the next try; after status 429 every request waits."""
+    def _wait_s(self, sent: int, headers: Mapping[str, str]) -> float:
         asked = asked_wait_s(headers, now=datetime.now(UTC))
         longest = _LONGEST_OWN_WAIT_S if asked is None else LONGEST_ASKED_WAIT_S
-        seconds = wait_s(max(attempts - 1, 0), asked, self._chance(), longest_s=longest)
-        if problem.status == 429:
-            self._pause.hold(seconds)
-        else:
-            await self._sleep(seconds)
+        return wait_s(sent - 1, asked, self._chance(), longest_s=longest)
 
     def _adapts(self, sent: Dialect, request: Request, problem: Problem) -> bool:
         """Whether the request is to be sent once more at once, because the server is now asked in another dialect."""
@@ -156,7 +163,7 @@ class Sender:
 
     def _failed(self, request: Request, problem: Problem, tries: _Tries) -> Reply:
         reason = self._safe(problem) + (f" ({tries.sent} tries)" if tries.sent > 1 else "") + self._advice(problem)
-        alone = problem.again and self.answered == tries.at_first
+        alone = problem.again and not tries.others_pass(self.answered)
         unreachable = alone or problem.status in {401, 403, 404}
         return Reply(request, "", "failed", failure=Failure(reason, unreachable), tries=tries.sent)
 

@@ -98,7 +98,6 @@ class LlmServer:
         self.texts: dict[str, str] = {}
         self.prefixes: set[str] = set()
         self._port = port
-        self._loop = asyncio.new_event_loop()
         self._connections: set[_Connection] = set()
         self._thread: Thread | None = None
 
@@ -109,14 +108,15 @@ class LlmServer:
 
     def start(self) -> Self:
         """Begins to listen; an OSError when the port is taken."""
-        self._server = self._loop.run_until_complete(
-            self._loop.create_server(
-                lambda: _Connection(self, self._connections), "127.0.0.1", self._port, backlog=4096
-            )
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._loop.run_forever, name="llm server", daemon=True)
         self._thread.start()
+        try:
+            self._listening = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+        except OSError:
+            self._end_loop()
+            raise
+        self._port = self._listening.sockets[0].getsockname()[1]
         return self
 
     def heal(self) -> None:
@@ -125,19 +125,29 @@ class LlmServer:
 
     def close(self) -> None:
         """Ends every connection and stops listening."""
-        if self._thread is None:
-            return
-        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._thread = None
-        self._loop.close()
+        if self._thread is not None:
+            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+            self._end_loop()
+
+    async def _listen(self) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(self._connection, "127.0.0.1", self._port, backlog=4096)
+
+    def _connection(self) -> _Connection:
+        return _Connection(self, self._connections)
 
     async def _shut(self) -> None:
-        self._server.close()
+        self._listening.close()
         for connection in list(self._connections):
             connection.abort()
         await asyncio.sleep(0)
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread is not None:
+            self._thread.join()
+        self._thread = None
+        self._loop.close()
 
     def __enter__(self) -> Self:
         return self.start()
