@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hippogpu.openie.json_strings import read_string
+from hippogpu.openie.json_strings import read_string, stray_quote
 from hippogpu.openie.unread import CUT, UnclosedDict, UnclosedList, Unread
 from hippogpu.types import Drop
 
@@ -100,6 +100,7 @@ class _Reader:
         self._open = {"]": 0, "}": 0, ")": 0}
         self._last_line_break = text.rfind("\n")
         self._last_comment_end = text.rfind("*/")
+        self._recover = True
         self._steps: dict[str, Callable[[], None]] = {
             **dict.fromkeys("[{(", self._opens),
             **dict.fromkeys("]})", self._closes),
@@ -135,16 +136,17 @@ class _Reader:
 
     def _makes_room(self, frame: _Frame) -> bool:
         """Whether a bracket can open in the frame; an object that waits for a key has lost its own bracket and ends."""
-        if frame.opener == "{" and frame.key is None:
-            if frame.slot is _NOTHING and frame.pairs:
-                self._finish(closed=False)
-                return False
-            if frame.slot is not _NOTHING:
-                frame.key, frame.slot = _key(frame.slot), _NOTHING
-        elif frame.key is not None and frame.slot is not _NOTHING:
+        unread = isinstance(frame.slot, Unread) and frame.slot is not _NOTHING
+        if unread and (frame.key is not None or frame.pairs):
             self.drops.append(Drop("text before a bracket", _excerpt(frame.slot)))
             frame.slot = _NOTHING
-        self._flush(frame)
+        if frame.opener != "{" or frame.key is not None:
+            self._flush(frame)
+        elif frame.slot is not _NOTHING:
+            frame.key, frame.slot = _key(frame.slot), _NOTHING
+        if frame.opener == "{" and frame.key is None and frame.pairs:
+            self._finish(closed=False)
+            return False
         return True
 
     def _closes(self) -> None:
@@ -199,8 +201,16 @@ class _Reader:
 
     def _string(self) -> None:
         at = self.at
-        value, self.at = read_string(self.text, at)
-        self._put(value, at)
+        frame = self._stack[-1]
+        after_item = frame.filled and frame.slot is _NOTHING
+        if stray_quote(self.text, at, after_item=after_item):
+            self.at = at + 1
+            self.drops.append(Drop("a quote that opens nothing", self.text[at]))
+            return
+        read = read_string(self.text, at, recover=self._recover)
+        self._recover = self._recover and read.quoted
+        self.at = read.end
+        self._put(read.value, at)
 
     def _word(self) -> None:
         """A literal, a number, a comment, or something unreadable."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from hippogpu.openie.unread import CUT, Unread
 
@@ -14,6 +15,12 @@ _ENDS = re.compile(r"\s*+(?:[,\]}):]|\Z|//|/\*|# )")
 _QUOTE_AFTER_SPACE = re.compile(r"""\s++["']""")
 # A later quote of the same line that ends the text properly; all in between is one field, short and without structure.
 _INNER = re.compile(r'(?:[^"\\\n\[\]{},:]|\\.|"){0,120}?"(?=\s{0,20}(?:[,\]})]|\Z))')
+_BOUNDARY = re.compile(r"""[\]})][\s\]}),]{0,20}[\[{(][\s\[{(]{0,20}["']""")
+_STRUCTURE_NEXT = re.compile(r"\s{0,20}[,\[\]{}()]")
+_ITEM_NEXT = {
+    '"': re.compile(r"\s{0,20},?\s{0,20}[\[{(]\s{0,20}'"),
+    "'": re.compile(r'\s{0,20},?\s{0,20}[\[{(]\s{0,20}"'),
+}
 _KEY = re.compile(r'[\w ]{1,40}"\s{0,20}:')
 _STRUCTURE = " \t\r\n,[]{}()"
 _TAIL = 64
@@ -23,31 +30,60 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\\": "\\", "
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def read_string(text: str, at: int) -> tuple[object, int]:
+class Quoted(NamedTuple):
+    """The text, where it ends, and whether there was any quote that could end it."""
+
+    value: object
+    end: int
+    quoted: bool = True
+
+
+def read_string(text: str, at: int, *, recover: bool) -> Quoted:
     """The text whose quote stands at this place, and where it ends; an Unread when it ends nowhere.
 
     A quote ends it when structure or the end of the reply follows. Else it is one of: a quote that is part of the
     text, the opening quote of the next item (this text lacks its own, and ends at the bracket before), an ending.
+    recover : whether a text that ends nowhere may end before the next item; its cost is the rest of the reply
     """
     quote, start = text[at], at + 1
-    stop = start
+    stop = seen = start
     while True:
         found = _BODY[quote].match(text, stop)
         stop = found.end() if found else stop
         if stop >= len(text) or text[stop] != quote:
-            return Unread(text[at : at + 300], CUT), len(text)
-        if _ENDS.match(text, stop + 1):
-            return decoded(text[start:stop]), stop + 1
-        bracket = _bracket_before(text, start, stop)
+            boundary = _BOUNDARY.search(text, seen) if recover else None
+            if boundary:
+                return _without_end(text, at, boundary.start())._replace(quoted=False)
+            return Quoted(Unread(text[at : at + 300], CUT), len(text), quoted=False)
+        ends = _ENDS.match(text, stop + 1)
+        if ends and text[stop - 1] not in "[{( ":
+            return Quoted(decoded(text[start:stop]), stop + 1)
+        bracket = _boundary_at(text, seen, stop) if ends else _bracket_before(text, seen, stop)
         if bracket is not None:
             return _without_end(text, at, bracket)
-        if not _part_of_text(text, stop, quote):
-            return decoded(text[start:stop]), stop + 1
-        stop += 1
+        if ends or not _part_of_text(text, stop, quote):
+            return Quoted(decoded(text[start:stop]), stop + 1)
+        stop = seen = stop + 1
+
+
+def stray_quote(text: str, at: int, *, after_item: bool) -> bool:
+    """Whether the quote at this place opens no text: structure follows where no text can stand (behind a list or an
+    object without a comma), or an item in quotes of the other kind."""
+    found = (_STRUCTURE_NEXT if after_item else _ITEM_NEXT[text[at]]).match(text, at + 1)
+    return found is not None
+
+
+def _boundary_at(text: str, start: int, stop: int) -> int | None:
+    """As _bracket_before, when the bracket of the next item stands right before the quote."""
+    boundary = _BOUNDARY.search(text, max(start, stop - _TAIL), stop + 1)
+    return boundary.start() if boundary and boundary.end() == stop + 1 else None
 
 
 def _bracket_before(text: str, start: int, stop: int) -> int | None:
-    """Where the item ended whose closing quote is missing, when the quote at stop opens the next item."""
+    """Where the item ended whose closing quote is missing, when an item opens between start and the quote at stop."""
+    boundary = _BOUNDARY.search(text, start, stop + 1)
+    if boundary:
+        return boundary.start()
     tail = text[max(start, stop - _TAIL) : stop]
     run = tail[len(tail.rstrip(_STRUCTURE)) :]
     at = next((place for place, character in enumerate(run) if character in "[{(]})"), None)
@@ -59,11 +95,11 @@ def _bracket_before(text: str, start: int, stop: int) -> int | None:
     return None
 
 
-def _without_end(text: str, at: int, bracket: int) -> tuple[object, int]:
+def _without_end(text: str, at: int, bracket: int) -> Quoted:
     """The text up to the bracket; a quote that only stands before an opening bracket is no text at all."""
     if text[bracket] in "[{(":
-        return Unread(text[at : min(bracket, at + 300)]), bracket
-    return decoded(text[at + 1 : bracket]), bracket
+        return Quoted(Unread(text[at : min(bracket, at + 300)]), bracket)
+    return Quoted(decoded(text[at + 1 : bracket]), bracket)
 
 
 def _part_of_text(text: str, stop: int, quote: str) -> bool:

@@ -12,8 +12,9 @@ from hippogpu.types import Drop
 AROUND, THOUGHT = "text around the JSON", "a thought before the JSON"
 
 _OPENER = re.compile(r"""[\[{]|\((?=\s{0,20}["'(\[])""")
-_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
-_THOUGHT_START = re.compile(r"\s*+<(?:think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>(?![\"'\\])", re.IGNORECASE)
+_THOUGHT_END_OF_LINE = re.compile(r"</(?:think|thinking|reasoning)>[ \t]*+\n", re.IGNORECASE)
+_THOUGHT_START = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"(?:`{3,}|~{3,})\w*")
 _AROUND = " \t\r\n\0\ufeff"
 _LABEL_CHARACTERS = 80
@@ -83,14 +84,15 @@ def _scalar(text: str) -> Labelled | None:
 
 
 def _without_thought(text: str) -> tuple[str, tuple[Drop, ...], bool]:
-    """The reply behind its thinking block, what was cut, and whether the thought never ended."""
-    if text.startswith(("{", "[", "(", "`", "~")):
-        return text, (), False
-    end = _THOUGHT_END.search(text)
+    """The reply behind its thinking block, what was cut, and whether the thought never ended.
+
+    Where only the end of the block is in the reply it must end a line, which a tag inside JSON cannot.
+    """
+    starts = _THOUGHT_START.match(text)
+    end = (_THOUGHT_END if starts else _THOUGHT_END_OF_LINE).search(text)
     if end:
-        at = [found.end() for found in _THOUGHT_END.finditer(text)][-1]
-        return text[at:], (Drop(THOUGHT, text[: min(at, _EXCERPT)]),), False
-    if _THOUGHT_START.match(text):
+        return text[end.end() :], (Drop(THOUGHT, text[: min(end.end(), _EXCERPT)]),), False
+    if starts:
         return "", (Drop(THOUGHT, text[:_EXCERPT]),), True
     return text, (), False
 
@@ -99,10 +101,11 @@ def _found(text: str) -> FoundValues:
     values: list[Labelled] = []
     gaps: list[str] = []
     drops: list[Drop] = []
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=lambda pairs: merged(pairs, drops), parse_int=number)
     at, truncated = 0, False
     while opener := _OPENER.search(text, at):
         gap = text[at : opener.start()]
-        value, at, truncated = _read(text, opener.start(), drops)
+        value, at, truncated = _read(text, opener.start(), decoder, drops)
         values.append(Labelled(_label(gap), value))
         gaps.append(gap)
     gaps.append(text[at:])
@@ -110,17 +113,15 @@ def _found(text: str) -> FoundValues:
     return FoundValues(tuple(values), truncated, (*((Drop(AROUND, around),) if around else ()), *drops))
 
 
-def _read(text: str, start: int, drops: list[Drop]) -> tuple[object, int, bool]:
+def _read(text: str, start: int, decoder: json.JSONDecoder, drops: list[Drop]) -> tuple[object, int, bool]:
     """The value that opens here, where it ends, and whether the text ended first; what it lost goes into drops."""
-    lost: list[Drop] = []
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=lambda pairs: merged(pairs, lost), parse_int=number)
+    before = len(drops)
     try:
         value, end = decoder.raw_decode(text, start)
     except (ValueError, RecursionError):
         damaged = read_damaged(text, start)
-        drops.extend(damaged.drops)
+        drops[before:] = damaged.drops
         return damaged.value, damaged.end, damaged.truncated
-    drops.extend(lost)
     return value, end, False
 
 

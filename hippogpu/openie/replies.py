@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from hippogpu.openie.json_text import FoundValues, Labelled, find_values
 from hippogpu.openie.parse import drop, is_triple_object, parse_entities, parse_triples
-from hippogpu.openie.unread import UnclosedList
+from hippogpu.openie.unread import UnclosedDict, UnclosedList
 from hippogpu.types import Drop, Triple
 
 Wants = Literal["entities", "triples", "both"]
@@ -119,6 +119,7 @@ class _Sorter:
         self.drops: list[Drop] = []
         self.found: set[str] = set()
         self._wants = wants
+        self._alone = len(values) == 1
         self._todo: list[_Task] = []
         self._push([("anywhere", _under_label(label, value)) for label, value in values])
         while self._todo:
@@ -153,13 +154,17 @@ class _Sorter:
         inside: list[_Task] = [("anywhere", item) for item in value.values() if _nested(item)]
         self.found.update("names" if place == "names" else "triples" for place, item in known if _is_list(item))
         self._push(known or inside)
+        if not value:
+            self.drops.append(drop("an empty object", value))
         if known or not inside:
             self.drops.extend(drop(_key_fault(key), key) for place, key, _ in places if place is None)
 
     def _look_in_list(self, items: list[object]) -> None:
         """A bare list: names, triples, one triple, or objects with lists of either."""
-        if not items:
+        if not items and self._alone:
             self.found.update(("names", "triples"))
+        elif not items:
+            self.drops.append(drop("an empty list beside others", items))
         elif any(map(_has_known_key, items)):
             self._push([("anywhere" if _nested(item) else "triple", item) for item in items])
         elif any(map(_nested, items)):
@@ -203,14 +208,23 @@ class _Sorter:
         if isinstance(item, dict) and not is_triple_object(item) and any(map(_nested, item.values())):
             self._look_under_keys(item)
             return
-        inside = [field for field in item if _nested(field)] if isinstance(item, list) else []
-        if not isinstance(item, list) or not inside or (len(item) == 3 and len(inside) == 1):
+        inside = _caught(item)
+        if not inside:
             self.triples.append(item)
             return
-        own = [field for field in item if not _nested(field)]
+        own = [field for field in item if not _nested(field)] if isinstance(item, list) else item
         if own:
             self.drops.append(drop("a triple without its closing bracket", own))
         self._push([("triple", field) for field in inside])
+
+
+def _caught(item: object) -> list[object]:
+    """The lists and objects inside a triple that are no field of it."""
+    if isinstance(item, UnclosedDict):
+        return [field for field in item.values() if is_triple_object(field)]
+    inside = [field for field in item if _nested(field)] if isinstance(item, list) else []
+    is_field = isinstance(item, list) and len(item) == 3 and len(inside) == 1 and not is_triple_object(inside[0])
+    return [] if is_field else inside
 
 
 def _nested(value: object) -> bool:
