@@ -14,6 +14,7 @@ from hippogpu.errors import ConfigError, ExtractionError, UsageError
 from hippogpu.llm.background import BackgroundLoop
 from hippogpu.llm.engine import NextRequest
 from hippogpu.llm.values import Failure, Finish, Reply, Request
+from hippogpu.llm.vllm_guard import EngineGuard
 from hippogpu.llm.vllm_library import VllmLibrary
 from hippogpu.types import NO_TOKENS, Usage
 
@@ -32,7 +33,8 @@ class VllmEngine:
     LEAST_REPLY of the tokens asked for is refused; one that leaves fewer than max_tokens gets what is left.
     window is how many tokens prompt and reply may have together.
 
-    vLLM starts processes that import the main module again: a script needs its `if __name__ == "__main__":`.
+    vLLM starts processes that import the main module again: a script needs its `if __name__ == "__main__":`. They end
+    with this process, however it ends.
     MissingExtraError without vLLM; ConfigError when it cannot load the model.
     """
 
@@ -46,7 +48,13 @@ class VllmEngine:
         self._library = VllmLibrary()
         self.model = config.model
         self.in_flight = config.in_flight
-        self._engine = self._library.start(config)
+        self._guard = EngineGuard()
+        try:
+            self._engine = self._library.start(config)
+        except BaseException:
+            self._guard.close()
+            raise
+        self._guard.ready()
         self.window = int(self._engine.model_config.max_model_len)
         self._numbers = count()
         self._loop = BackgroundLoop("hippogpu vllm")
@@ -84,6 +92,7 @@ class VllmEngine:
         # Processes that are killed leave shared memory behind.
         self._engine.shutdown(timeout=_CLOSING_S)
         del self._engine
+        self._guard.close()
         self._loop.run(_cancel_others())
         self._loop.close()
 

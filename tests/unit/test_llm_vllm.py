@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -21,11 +21,25 @@ CONFIG = LlmConfig(engine="vllm", model="small", in_flight=4, window=1000)
 Open = Callable[..., Engine]
 
 
+class NoGuard:
+    """In place of the guard, whose process would outlast each of these tests."""
+
+    said: ClassVar[list[str]] = []
+
+    def ready(self) -> None:
+        self.said.append("ready")
+
+    def close(self) -> None:
+        self.said.append("closed")
+
+
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     """Opens an engine over a fake; closed at the end."""
     engines: list[Engine] = []
     monkeypatch.setattr(os, "environ", dict(os.environ))
+    monkeypatch.setattr("hippogpu.llm.vllm.EngineGuard", NoGuard)
+    NoGuard.said.clear()
 
     def open_over(fake: FakeVllm, config: LlmConfig = CONFIG) -> Engine:
         for name, module in fake.modules().items():
@@ -226,6 +240,19 @@ def test_an_interrupt_never_reaches_the_engines_processes(opened: Open) -> None:
 def test_a_model_that_cannot_be_loaded_is_a_matter_of_the_configuration(opened: Open, error: Exception) -> None:
     with pytest.raises(ConfigError, match=f"vLLM cannot run 'small': {error} Check"):
         opened(FakeVllm(answers(), start=error))
+
+
+def test_the_guard_is_told_that_the_engine_is_ready_and_that_it_was_closed(opened: Open) -> None:
+    engine = opened(FakeVllm(answers()))
+    before = list(NoGuard.said)
+    engine.close()
+    assert (before, NoGuard.said) == (["ready"], ["ready", "closed"])
+
+
+def test_the_guard_goes_when_the_model_cannot_be_loaded(opened: Open) -> None:
+    with pytest.raises(ConfigError):
+        opened(FakeVllm(answers(), start=OSError("no such model")))
+    assert NoGuard.said == ["closed"]
 
 
 def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
