@@ -9,7 +9,7 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, diffusing, indexing, inspecting
+from hippogpu.cli import answering, diffusing, indexing, inspecting, planning
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -69,6 +69,8 @@ app.command("eval")(_plain(answering.evaluate))
 app.command("info")(_plain(inspecting.info))
 app.command("verify")(_plain(inspecting.verify))
 app.command("demo")(_plain(answering.demo))
+planning.plan.command("extract")(_plain(planning.extract))
+app.add_typer(planning.plan)
 app.command("doctor")(_plain(inspecting.doctor))
 
 

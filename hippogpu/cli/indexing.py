@@ -8,12 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from hippogpu.cli import options
+from hippogpu.cli.extracting import Asked, chosen_extractor, draining
+from hippogpu.cli.extraction_report import (
+    add_edges,
+    extract,
+    extraction_value,
+    refusals_of,
+    show_extraction,
+    tell_failures,
+)
 from hippogpu.cli.output import count_rows, note_list, people, print_json, progress, table
 from hippogpu.config import Configs, IndexConfig, read_configs, with_values
 from hippogpu.corpus import read_corpus
 from hippogpu.embed import Embedder, embedder_from_name
-from hippogpu.index import AddReport, CommitReport, Index
-from hippogpu.openie import ReplayExtractor
+from hippogpu.index import AddReport, CommitReport, EdgeReport, Index
 from hippogpu.store import current_manifest, has_index
 from hippogpu.types import Refusal
 
@@ -23,7 +31,18 @@ DEFAULT_CHUNK_TOKENS = 256
 def index(
     folder: options.Folder,
     corpus: Annotated[list[Path], typer.Argument(metavar="CORPUS...", help="Files or folders of passages.")],
+    extractor: options.Extractor = None,
     openie: options.OpenIe = None,
+    edges: options.Edges = None,
+    url: options.Url = None,
+    model: options.Model = None,
+    prompting: options.PromptingRule = None,
+    extract_only: Annotated[
+        bool, typer.Option("--extract-only", help="Read the passages and stop; a later run builds without reading.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also read passages that failed so often that they are left alone.")
+    ] = False,
     encoder: options.Encoder = None,
     profile: options.Profile = None,
     chunk: Annotated[bool, typer.Option("--chunk", help="Split passages that the encoder cannot read whole.")] = False,
@@ -37,9 +56,13 @@ def index(
 
     A known id with new content is an update. An interrupted run goes on where it stopped. CORPUS may be JSON lines,
     a JSON array, CSV, TSV or Parquet with the fields _id, title and text, a BEIR folder, or a folder of .txt and .md.
+    Without a language model the passages are read by spaCy, which knows English.
 
     \b
+    hippogpu index wiki.hippo corpus.jsonl
+    hippogpu index wiki.hippo corpus.jsonl --extractor http --url http://localhost:8000/v1 --model llama-3.3-70b
     hippogpu index wiki.hippo corpus.jsonl --openie openie.jsonl.gz
+    hippogpu index wiki.hippo corpus.jsonl --extractor none --edges links.jsonl
     hippogpu index wiki.hippo beir-folder/ --openie openie_results_ner_gpt-4o-mini.json --profile oracle
     """
     configs = read_configs(config, profile)
@@ -47,34 +70,46 @@ def index(
     spec = encoder or _stored_spec(folder) or "minilm"
     embedder = embedder_from_name(spec)
     reading = read_corpus(corpus)
-    extractor = _extractor(openie)
     settings = _index_config(configs, profile, embedder, chunk=chunk)
-    with Index.open(
-        folder, extractor=extractor, embedder=embedder, config=settings, run=run, encoder_spec=spec
-    ) as writer:
+    asked = Asked(extractor, openie, url, model, prompting)
+    with (
+        chosen_extractor(folder, configs, asked) as chosen,
+        Index.open(
+            folder, extractor=chosen.extractor, embedder=embedder, config=settings, run=run, encoder_spec=spec
+        ) as writer,
+    ):
         added = writer.add(reading.passages)
-        with progress(quiet=quiet) as show:
-            report = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
-    refused = (*reading.refusals, *(extractor.refusals if extractor else ()), *added.refused)
-    duplicates = added.duplicates + reading.counts["duplicates"]
-    value = _value(folder, added._replace(duplicates=duplicates), report, refused)
+        joined = add_edges(writer, edges or [])
+        with progress(quiet=quiet) as show, draining() as stop:
+            extraction = extract(writer, chosen, stop, show, retry_failed=retry_failed)
+        refused = (*reading.refusals, *refusals_of(chosen), *added.refused, *joined.refused)
+        duplicates = added.duplicates + reading.counts["duplicates"]
+        value = {
+            "index": str(folder),
+            **_added(added._replace(duplicates=duplicates), joined, refused),
+            "extraction": extraction_value(writer, chosen, extraction),
+        }
+        report = None
+        if not extract_only and not stop():
+            with progress(quiet=quiet) as show:
+                report = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
+            value |= _built(report)
     if json:
         print_json(value)
     else:
         _show(folder, value)
     note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
-    note_list("Without extraction", [f"{id_}: {why}" for id_, why in report.extraction.failed], quiet=quiet)
-    note_list("Damaged lines of extraction logs, passed over", report.damage, quiet=quiet)
-    if refused or report.extraction.failed or report.damage:
+    tell_failures(chosen, extraction, quiet=quiet)
+    damage = report.damage if report else ()
+    note_list("Damaged lines of extraction logs, passed over", damage, quiet=quiet)
+    if stop():
+        raise KeyboardInterrupt
+    if refused or extraction.failed or extraction.quarantined or damage:
         raise typer.Exit(1)
 
 
 def _stored_spec(folder: Path) -> str:
     return current_manifest(folder).encoder.spec if has_index(folder) else ""
-
-
-def _extractor(openie: Path | None) -> ReplayExtractor | None:
-    return ReplayExtractor(openie) if openie else None
 
 
 def _index_config(configs: Configs, profile: str | None, embedder: Embedder, *, chunk: bool) -> IndexConfig | None:
@@ -84,21 +119,23 @@ def _index_config(configs: Configs, profile: str | None, embedder: Embedder, *, 
     return with_values(start, {"chunk_tokens": start.chunk_tokens or embedder.window or DEFAULT_CHUNK_TOKENS})
 
 
-def _value(folder: Path, added: AddReport, report: CommitReport, refused: tuple[Refusal, ...]) -> dict[str, Any]:
-    extraction = report.extraction
+def _added(added: AddReport, joined: EdgeReport, refused: tuple[Refusal, ...]) -> dict[str, Any]:
     return {
-        "index": str(folder),
-        "generation": report.generation,
-        "changed": report.changed,
         "added": added.added,
         "updated": added.updated,
         "unchanged": added.unchanged,
         "duplicates": added.duplicates,
+        "edges_added": joined.added + joined.updated,
         "refused": [item._asdict() for item in refused],
+    }
+
+
+def _built(report: CommitReport) -> dict[str, Any]:
+    return {
+        "generation": report.generation,
+        "changed": report.changed,
         "counts": dict(report.counts),
-        "extracted": extraction.done,
-        "extraction_failed": [{"id": id_, "reason": reason} for id_, reason in extraction.failed],
-        "triples_dropped": {**extraction.drops, **report.dropped},
+        "triples_dropped": dict(report.dropped),
         "truncated": report.truncated,
         "log_damage": list(report.damage),
         "spoiled": report.spoiled,
@@ -109,16 +146,19 @@ def _value(folder: Path, added: AddReport, report: CommitReport, refused: tuple[
 
 def _show(folder: Path, value: dict[str, Any]) -> None:
     out = people()
-    if not value["changed"]:
-        out.print(f"{folder}: nothing new; generation {value['generation']} stays current.")
     names = ("added", "updated", "unchanged", "duplicates")
     out.print(
         table("Passages", [*names, "refused"], [[*(f"{value[n]:,}" for n in names), f"{len(value['refused']):,}"]])
     )
+    show_extraction(value["extraction"])
+    if "generation" not in value:
+        out.print(f"{folder}: nothing was built. Build it with: hippogpu index {folder} CORPUS")
+        return
+    if not value["changed"]:
+        out.print(f"{folder}: nothing new; generation {value['generation']} stays current.")
     out.print(table(f"Index, generation {value['generation']}", ["what", "count"], count_rows(value["counts"])))
     if value["triples_dropped"]:
-        rows = [[reason, f"{count:,}"] for reason, count in sorted(value["triples_dropped"].items())]
-        out.print(table("Triples left out", ["reason", "count"], rows))
+        out.print(table("Triples left out of the graph", ["reason", "count"], count_rows(value["triples_dropped"])))
     if value["truncated"]:
         out.print(
             f"{value['truncated']:,} passages are longer than the encoder reads; only their beginning is encoded."

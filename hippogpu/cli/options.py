@@ -7,14 +7,16 @@ from typing import Annotated
 
 import typer
 
-from hippogpu.config import BackendName, DiffuseRule, MethodName, ProfileName, SolverName
+from hippogpu.config import BackendName, DiffuseRule, ExtractorName, MethodName, ProfileName, Prompting, SolverName
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the index.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, all else on stderr.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="TOML with the tables [index], [search] and [run]."),
+    typer.Option(
+        "--config", metavar="FILE", help="TOML with the tables [index], [search], [run], [llm] and [extract]."
+    ),
 ]
 Backend = Annotated[BackendName | None, typer.Option("--backend", help="Where the arithmetic runs (default auto).")]
 Profile = Annotated[
@@ -33,6 +35,27 @@ OpenIe = Annotated[
     Path | None,
     typer.Option(
         "--openie", metavar="FILE", help="Stored extractions to replay: JSON lines, or openie_results_*.json."
+    ),
+]
+Extractor = Annotated[
+    ExtractorName | None,
+    typer.Option(
+        "--extractor",
+        help="Who reads the passages (default auto: the configured language model, else spaCy, else what read before).",
+    ),
+]
+Url = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="Address of an OpenAI-compatible server: https://host/v1.")
+]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Language model that reads the passages.")]
+PromptingRule = Annotated[
+    Prompting | None,
+    typer.Option("--prompting", help="Ask for entities, then triples (default), or for both at once: half the tokens."),
+]
+Edges = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--edges", metavar="FILE", help="Edges of one's own between passages and phrases; may be given several times."
     ),
 ]
 Solver = Annotated[SolverName | None, typer.Option("--solver", help="How PageRank is solved (default auto).")]

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,9 +14,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.progress import TimeRemainingColumn as EtaColumn
 from rich.table import Table
 
-from hippogpu.index import Progress as OnProgress
-
 LISTED = 10
+
+
+class Show(Protocol):
+    """Tells how far a stage is, with a note on its pace."""
+
+    def __call__(self, stage: str, done: int, whole: int, note: str = "") -> None: ...
 
 
 def people() -> Console:
@@ -52,7 +56,7 @@ def note_list(heading: str, lines: Sequence[str], *, quiet: bool) -> None:
 
 
 @contextmanager
-def progress(*, quiet: bool) -> Iterator[OnProgress]:
+def progress(*, quiet: bool) -> Iterator[Show]:
     """Bars with counts and the time left, one a stage, on stderr."""
     columns = (
         TextColumn("{task.description:<9}"),
@@ -61,14 +65,15 @@ def progress(*, quiet: bool) -> Iterator[OnProgress]:
         TimeElapsedColumn(),
         TextColumn("ETA"),
         EtaColumn(),
+        TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def show(stage: str, done: int, whole: int) -> None:
+        def show(stage: str, done: int, whole: int, note: str = "") -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=whole)
-            bars.update(tasks[stage], completed=done, total=whole)
+                tasks[stage] = bars.add_task(stage, total=whole, note="")
+            bars.update(tasks[stage], completed=done, total=whole, note=note)
 
         yield show
 

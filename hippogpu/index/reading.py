@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
-from hippogpu.errors import ConfigError
-from hippogpu.openie import ExtractionLog, ExtractionProgress, ExtractionReport, Extractor, Logged, extract_missing
+from hippogpu.errors import ConfigError, ExtractionError
+from hippogpu.openie import (
+    ExtractionLog,
+    ExtractionProgress,
+    ExtractionReport,
+    Extractor,
+    Logged,
+    NoExtractor,
+    extract_missing,
+)
 from hippogpu.openie.missing import never
 from hippogpu.store import Passages, logs_folder
 from hippogpu.store.files import write_atomically
@@ -54,6 +62,7 @@ def read(root: Path, passages: Passages, keys: Sequence[str], reader: Reader) ->
     What a log has lost since is extracted again. ConfigError when an extractor is needed and there is none.
     """
     newest = reader.extractor.name if reader.extractor is not None else last_extractor(root)
+    passages = reopened(passages, newest)
     logs = {name: _logged(root, name) for name in sorted(set(passages.extractors) - {"", newest})}
     records, report = _held(logs, keys, passages.extractors), ExtractionReport()
     names = [name if record else "" for name, record in zip(passages.extractors, records, strict=True)]
@@ -80,10 +89,20 @@ def log_path(root: Path, extractor: str) -> Path:
 
 def last_extractor(root: Path) -> str:
     """The name of the extractor that was used last in this folder, "" when there was none."""
+    path = logs_folder(root) / _LAST
     try:
-        return (logs_folder(root) / _LAST).read_text(encoding="utf-8").strip()
-    except FileNotFoundError:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except (FileNotFoundError, NotADirectoryError):
         return ""
+    except OSError as error:
+        raise ExtractionError(f"'{path}' cannot be read ({error}). Set its permissions, or remove it.") from error
+
+
+def reopened(passages: Passages, newest: str) -> Passages:
+    """The passages as an extractor of that name finds them: what NoExtractor passed over is unread for any other."""
+    if newest in ("", NoExtractor.name) or NoExtractor.name not in passages.extractors:
+        return passages
+    return replace(passages, extractors=["" if name == NoExtractor.name else name for name in passages.extractors])
 
 
 def _extracted(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self
 
 from hippogpu.backends import load_backend
 from hippogpu.config import DiffuseRule, ExtractConfig, IndexConfig, RunConfig, SearchConfig
@@ -17,11 +17,12 @@ from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport
 from hippogpu.index.holdings import AddReport, Holdings, unstorable
-from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read
+from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read, reopened
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
 from hippogpu.store import (
     Encoder,
+    Passages,
     Snapshot,
     StoredVectors,
     WriterLock,
@@ -131,10 +132,9 @@ class Index:
         quarantine_after, retry_failed, stop : see openie.extract_missing
         on_progress : called after each record with what is done so far and the number of ids to read
         """
-        self._require_open()
-        passages, keys = self._holdings.passages()
-        if not len(passages):
-            raise CorpusError("There is no passage to index. Check the input.")
+        passages, keys = self._current()
+        if self._nothing_to_read(passages) and not self._holdings.changed:
+            return _all_reused(passages)
         reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
         self._reading = read(self.root, passages, keys, reader)
         return self._reading.report
@@ -172,23 +172,16 @@ class Index:
         if diffuse != "never":
             # A backend that is not there is named before hours of work, not after.
             load_backend(self._run.backend)
-        passages, _ = self._holdings.passages()
-        if not len(passages):
-            raise CorpusError("There is no passage to index. Check the input.")
+        passages, keys = self._current()
         stored, changed = self._stored, self._holdings.changed or self._edges.changed
-        unread = sum(not name for name in passages.extractors)
-        readable = self._extractor is not None or bool(last_extractor(self.root))
-        if stored is not None and not changed and not (unread and readable):
-            return self._unchanged(stored, ExtractionReport(reused=len(passages) - unread), ())
+        if stored is not None and not changed and self._nothing_to_read(passages):
+            return self._unchanged(stored, _all_reused(passages), ())
         stages = Stages(on_progress)
         if self._reading is None:
             with stages("extract"):
-                self.extract(
-                    on_progress=lambda so_far, wanted: stages.progress(
-                        so_far.done + so_far.reused + so_far.failed, wanted
-                    )
-                )
-        reading, self._reading = cast("Reading", self._reading), None
+                reader = Reader(self._extractor, on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
+                self._reading = read(self.root, passages, keys, reader)
+        reading, self._reading = self._reading, None
         if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
             return self._unchanged(stored, reading.report, reading.damage)
         report = build(
@@ -208,6 +201,19 @@ class Index:
         self._stored = self._load()
         self._holdings, self._edges = self._held()
         return report
+
+    def _current(self) -> tuple[Passages, tuple[str, ...]]:
+        """The distinct passages held, and their content keys; CorpusError when there is none."""
+        self._require_open()
+        passages, keys = self._holdings.passages()
+        if not len(passages):
+            raise CorpusError("There is no passage to index. Check the input.")
+        return passages, keys
+
+    def _nothing_to_read(self, passages: Passages) -> bool:
+        """Whether the stored generation names a record for every passage that one can be had for."""
+        newest = self._extractor.name if self._extractor is not None else last_extractor(self.root)
+        return self._stored is not None and (not newest or all(reopened(passages, newest).extractors))
 
     @staticmethod
     def _unchanged(stored: Snapshot, extraction: ExtractionReport, damage: tuple[str, ...]) -> CommitReport:
@@ -296,3 +302,8 @@ class Index:
     def _require_open(self) -> None:
         if self._lock is None:
             raise UsageError(f"The index '{self.root}' is closed. Open it again to commit.")
+
+
+def _all_reused(passages: Passages) -> ExtractionReport:
+    """A run that had nothing to read."""
+    return ExtractionReport(reused=sum(map(bool, passages.extractors)))

@@ -48,6 +48,11 @@ class ExtractionProgress(NamedTuple):
     failed: int
     usage: Usage = NO_TOKENS
 
+    @property
+    def ids(self) -> int:
+        """Passages that are done with for this run."""
+        return self.done + self.reused + self.failed
+
 
 def never() -> bool:
     """A run that is not told to stop."""

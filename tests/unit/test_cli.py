@@ -56,7 +56,7 @@ def folder(corpus: Path) -> Path:
 def test_index_reports_what_it_took_and_what_it_dropped(corpus: Path) -> None:
     value = json.loads(index(corpus, "--json").out)
     assert (value["added"], value["counts"]["facts"], value["changed"]) == (3, 3, True)
-    assert value["triples_dropped"] == {"2 fields, not 3": 1}
+    assert value["extraction"]["drops"] == {"2 fields, not 3": 1}
 
 
 def test_indexing_again_changes_nothing(corpus: Path, folder: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_passage_without_stored_extraction_is_listed_and_kept(corpus: Path) ->
     write_lines(corpus, [*PASSAGES, {"_id": "p9", "title": "New", "text": "Unread."}])
     ran = index(corpus, "--json")
     value = json.loads(ran.out)
-    assert (ran.code, value["counts"]["passages"], value["extraction_failed"][0]["id"]) == (1, 4, "p9")
+    assert (ran.code, value["counts"]["passages"], value["extraction"]["failed"][0]["id"]) == (1, 4, "p9")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,13 @@ def test_a_passage_without_stored_extraction_is_listed_and_kept(corpus: Path) ->
         (["index", "new.hippo", "nowhere.jsonl", "--openie", "openie.jsonl"], 1, "nowhere.jsonl"),
         (["index", "new.hippo", "empty.jsonl", "--openie", "openie.jsonl", "--encoder", "hashing"], 1, "No passage"),
         (["index", "new.hippo", "corpus.jsonl", "--openie", "gone.jsonl", "--encoder", "hashing"], 1, "gone.jsonl"),
-        (["index", "new.hippo", "corpus.jsonl", "--encoder", "hashing"], 2, "--openie"),
+        (["index", "new.hippo", "corpus.jsonl", "--extractor", "replay", "--encoder", "hashing"], 2, "--openie"),
+        (["index", "new.hippo", "corpus.jsonl", "--extractor", "http", "--encoder", "hashing"], 2, "--url"),
+        (["index", "new.hippo", "corpus.jsonl", "--extractor", "vllm", "--encoder", "hashing"], 2, "--model"),
+        (["index", "new.hippo", "corpus.jsonl", "--extractor", "none", "--openie", "openie.jsonl"], 2, "'none'"),
+        (["index", "x.hippo", "more.jsonl", "--encoder", "hashing:64"], 2, "1 passages have no extraction yet"),
+        (["index", "x.hippo", "corpus.jsonl", "--edges", "bad.toml", "--encoder", "hashing:64"], 1, "bad.toml"),
+        (["plan", "extract", "nowhere.jsonl"], 1, "nowhere.jsonl"),
         (["index", "x.hippo", "corpus.jsonl", "--encoder", "hashing:32"], 1, "hashing-64"),
         (["index", "x.hippo", "corpus.jsonl", "--profile", "oracle"], 2, "parallel"),
         (["index", "new.hippo", "corpus.jsonl", "--encoder", "word2vec"], 2, "word2vec"),
@@ -113,6 +119,7 @@ def test_wrong_calls_say_what_was_wrong(
 ) -> None:
     monkeypatch.chdir(folder.parent)
     Path("empty.jsonl").write_text("")
+    write_lines(Path("more.jsonl"), [*PASSAGES, {"_id": "p9", "title": "New", "text": "Unread."}])
     Path("bad.toml").write_text("[search]\ndampnig = 0.5\n")
     ran = run_verb(app, *words)
     assert (ran.code, said in ran.err) == (code, True), ran.err

@@ -1,0 +1,133 @@
+"""The extraction of a run: shown on the way, and reported at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from hippogpu.cli.extracting import SPACY, Chosen
+from hippogpu.cli.output import Show, count_rows, note, note_list, people, table
+from hippogpu.corpus import read_edges
+from hippogpu.index import EdgeReport, Index
+from hippogpu.llm import cost
+from hippogpu.openie import ExtractionProgress, ExtractionReport, ReplayExtractor
+from hippogpu.types import Refusal, UserEdge
+
+
+def add_edges(writer: Index, files: Iterable[Path]) -> EdgeReport:
+    """Takes the edges of all files into the index; what was refused of any is listed together."""
+    edges: list[UserEdge] = []
+    refused: list[Refusal] = []
+    for file in files:
+        read = read_edges(file)
+        edges.extend(read.edges)
+        refused.extend(read.refusals)
+    report = writer.add_edges(edges)
+    return report._replace(refused=(*refused, *report.refused))
+
+
+def extract(
+    writer: Index, chosen: Chosen, stop: Callable[[], bool], show: Show, *, retry_failed: bool
+) -> ExtractionReport:
+    """Reads what has no record yet, and shows passages and tokens a second and the failures so far."""
+    started = time.monotonic()
+
+    def tell(so_far: ExtractionProgress, wanted: int) -> None:
+        show("extract", so_far.ids, wanted, pace(so_far, time.monotonic() - started))
+
+    return writer.extract(
+        quarantine_after=chosen.config.quarantine_after, retry_failed=retry_failed, stop=stop, on_progress=tell
+    )
+
+
+def pace(so_far: ExtractionProgress, seconds: float) -> str:
+    """Passages and tokens a second, and failures, in one line."""
+    seconds = max(seconds, 1e-9)
+    parts = [f"{so_far.done / seconds:.1f} passages/s"]
+    if so_far.usage.prompt:
+        tokens = f"{so_far.usage.prompt / seconds:,.0f} in, {so_far.usage.completion / seconds:,.0f} out"
+        parts.append(f"tokens/s {tokens}")
+    if so_far.failed:
+        parts.append(f"{so_far.failed:,} failed")
+    return " · ".join(parts)
+
+
+def refusals_of(chosen: Chosen) -> tuple[Refusal, ...]:
+    """The rows that a file of stored extractions could not be read from."""
+    return tuple(chosen.extractor.refusals) if isinstance(chosen.extractor, ReplayExtractor) else ()
+
+
+def extraction_value(writer: Index, chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
+    """The report of an extraction as JSON."""
+    value: dict[str, Any] = {
+        "extractor": chosen.extractor.name if chosen.extractor else None,
+        "extracted": report.done,
+        "reused": report.reused,
+        "failed": [{"id": id_, "reason": reason} for id_, reason in report.failed],
+        "quarantined": [{"id": id_, "reason": reason} for id_, reason in report.quarantined],
+        "untouched": report.untouched,
+        "drops": dict(report.drops),
+        "seconds": round(report.seconds, 3),
+        "passages_a_second": round(report.done / report.seconds, 3) if report.seconds else None,
+    }
+    return value | ({"model": _model_value(chosen, report)} if chosen.llm else {})
+
+
+def _model_value(chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
+    """What the language model was asked, and what that costs where its prices are known."""
+    assert chosen.llm is not None
+    spent, prices = chosen.llm.spent, chosen.prices
+    return {
+        "name": chosen.llm.model,
+        "endpoint": chosen.llm.endpoint,
+        "requests": spent.requests,
+        "tries": spent.tries,
+        "remembered": spent.remembered,
+        "failed": spent.failed,
+        "tokens": report.usage._asdict(),
+        "tokens_a_second": round(sum(report.usage[::2]) / report.seconds, 1) if report.seconds else None,
+        "cost": round(cost(report.usage, prices), 6) if prices else None,
+        "notes": list(chosen.llm.notes),
+    }
+
+
+def show_extraction(value: dict[str, Any]) -> None:
+    """The same as tables."""
+    out = people()
+    names = ("extracted", "reused", "failed", "quarantined", "untouched")
+    counts = {name: len(value[name]) if isinstance(value[name], list) else value[name] for name in names}
+    speed = f", {value['passages_a_second']:,.1f} passages/s" if value["extracted"] else ""
+    title = f"Extraction by {value['extractor'] or 'what was read before'}{speed}"
+    out.print(table(title, list(counts), [[f"{count:,}" for count in counts.values()]]))
+    if value["drops"]:
+        out.print(table("Dropped from replies", ["reason", "count"], count_rows(value["drops"])))
+    if "model" in value and value["model"]["requests"]:
+        _show_model(value["model"])
+
+
+def _show_model(model: dict[str, Any]) -> None:
+    price = "unknown price" if model["cost"] is None else f"{model['cost']:,.4f}"
+    rows = [[name, f"{model[name]:,}"] for name in ("requests", "tries", "remembered", "failed", "tokens_a_second")] + [
+        [f"{name} tokens", f"{count:,}"] for name, count in model["tokens"].items()
+    ]
+    people().print(table(f"{model['name']} at {model['endpoint']}", ["what", "count"], [*rows, ["cost", price]]))
+    for line in model["notes"]:
+        people().print(line, markup=False)
+
+
+def tell_failures(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> None:
+    """The passages without a record and why, on stderr; and what a language model would change."""
+    note_list("Without extraction", [f"{id_}: {why}" for id_, why in report.failed], quiet=quiet)
+    note_list(
+        "Left alone after repeated failures (--retry-failed tries them again)",
+        [f"{id_}: {why}" for id_, why in report.quarantined],
+        quiet=quiet,
+    )
+    if chosen.extractor is not None and chosen.extractor.name.startswith(SPACY) and report.done:
+        note(
+            f"Read by {chosen.extractor.name}, without a language model: entities and the sentences they stand in. A "
+            "language model states which relation holds between them, and reads other languages: see docs/llm.md.",
+            quiet=quiet,
+        )
