@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -66,13 +68,18 @@ class Sender:
     def __init__(self, config: LlmConfig, *, clock: Clock, sleep: Sleep, chance: Chance) -> None:
         self._httpx = cast("Any", require_extra("httpx", package="httpx", extra="http", purpose="The http engine"))
         self._config = config
-        self._address = f"{config.url.rstrip('/')}/chat/completions"
+        try:
+            self._address: httpx.URL = self._httpx.URL(f"{config.url.rstrip('/')}/chat/completions")
+        except self._httpx.InvalidURL as error:
+            raise ConfigError(f"The 'url' of LlmConfig is no address: {error}. Got '{config.url}'.") from error
         self._key = _key(config.key_variable)
         self._sleep, self._chance = sleep, chance
         self._pause = Pause(clock, sleep, chance)
         self._places = asyncio.Semaphore(config.in_flight)
         self._dialect = Dialect()
-        self._client: httpx.AsyncClient | None = None
+        self._certificates: ssl.SSLContext | None = None
+        self._clients: list[httpx.AsyncClient] = []
+        self._idle: list[httpx.AsyncClient] = []
         self._on_the_way = 0
         self.answered = 0
         self.notes: list[str] = []
@@ -102,27 +109,37 @@ class Sender:
 
     async def close(self) -> None:
         """Ends the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-            self._client = None
+        for client in self._clients:
+            await client.aclose()
+        self._clients, self._idle = [], []
 
     async def _send(self, request: Request, dialect: Dialect) -> _Received:
-        async with self._places:
-            self._on_the_way += 1
-            self.peak_in_flight = max(self.peak_in_flight, self._on_the_way)
+        async with self._place() as client:
             try:
                 async with asyncio.timeout(self._config.timeout_s):
-                    return await self._post(body_of(request, self._config.model, dialect), largest_body(request))
+                    body = body_of(request, self._config.model, dialect)
+                    return await self._post(client, body, largest_body(request))
             except TimeoutError:
                 problem = f"no whole answer within {self._config.timeout_s:g} s"
             except self._httpx.HTTPError as error:
                 problem = f"{type(error).__name__}: {error}"
-            finally:
-                self._on_the_way -= 1
         return _Received(Problem(problem, again=True), {})
 
-    async def _post(self, body: bytes, most: int) -> _Received:
-        async with self._connected().stream("POST", self._address, content=body) as response:
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[httpx.AsyncClient]:
+        """One of in_flight places, with a connection that no other request uses meanwhile."""
+        async with self._places:
+            client = self._idle.pop() if self._idle else self._connected()
+            self._on_the_way += 1
+            self.peak_in_flight = max(self.peak_in_flight, self._on_the_way)
+            try:
+                yield client
+            finally:
+                self._on_the_way -= 1
+                self._idle.append(client)
+
+    async def _post(self, client: httpx.AsyncClient, body: bytes, most: int) -> _Received:
+        async with client.stream("POST", self._address, content=body) as response:
             raw = bytearray()
             async for part in response.aiter_bytes():
                 raw += part
@@ -134,13 +151,21 @@ class Sender:
         return _Received(read_answer(response.status_code, bytes(raw)), response.headers)
 
     def _connected(self) -> httpx.AsyncClient:
-        if self._client is None:
-            bearer = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-            most = self._config.in_flight
-            limits = self._httpx.Limits(max_connections=most, max_keepalive_connections=most)
-            headers = {"Content-Type": "application/json"} | bearer
-            self._client = self._httpx.AsyncClient(headers=headers, limits=limits, timeout=None)
-        return cast("httpx.AsyncClient", self._client)
+        """A client of a single connection: the pool of one for all looks at each connection for each, at each request.
+
+        With 64 connections that is 5 of the 7.6 ms of processor time that a request takes (httpcore 1.0.9).
+        """
+        if self._certificates is None:
+            self._certificates = self._httpx.create_ssl_context()
+        client: httpx.AsyncClient = self._httpx.AsyncClient(
+            headers={"Content-Type": "application/json"}
+            | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            limits=self._httpx.Limits(max_connections=1, max_keepalive_connections=1),
+            timeout=None,
+            verify=self._certificates,
+        )
+        self._clients.append(client)
+        return client
 
     def _wait_s(self, sent: int, headers: Mapping[str, str]) -> float:
         asked = asked_wait_s(headers, now=datetime.now(UTC))

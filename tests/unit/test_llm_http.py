@@ -279,6 +279,11 @@ def test_an_engine_without_address_or_model_is_a_configuration_error(settings: d
         HttpEngine(LlmConfig(**{"url": "http://127.0.0.1:9/v1", "model": "m"} | settings))
 
 
+def test_an_address_that_is_none_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigError, match="no address"):
+        HttpEngine(LlmConfig(url="http://host:port/v1", model="m"))
+
+
 def test_a_redirect_is_not_followed_away_from_the_endpoint() -> None:
     elsewhere = Answer(307, "", {"Location": "http://127.0.0.1:9/v1/chat/completions"})
     with served(LlmServer(rule=lambda _: elsewhere)) as one:
