@@ -1,0 +1,51 @@
+"""The frozen configurations; their defaults are the papers'. Unknown keys and values out of range are errors."""
+
+from __future__ import annotations
+
+from hippogpu.config.files import Configs, as_mapping, read_configs, with_values
+from hippogpu.config.models import EngineName, ExtractConfig, ExtractorName, LlmConfig, LlmTask, Prompting
+from hippogpu.config.retrieval import (
+    PROFILES,
+    BackendName,
+    DiffuseRule,
+    EdgeRule,
+    FactText,
+    FilterName,
+    IndexConfig,
+    LinearSolver,
+    MethodName,
+    Precision,
+    ProfileName,
+    RunConfig,
+    SearchConfig,
+    ServingSolver,
+    SolverName,
+)
+
+__all__ = [
+    "PROFILES",
+    "BackendName",
+    "Configs",
+    "DiffuseRule",
+    "EdgeRule",
+    "EngineName",
+    "ExtractConfig",
+    "ExtractorName",
+    "FactText",
+    "FilterName",
+    "IndexConfig",
+    "LinearSolver",
+    "LlmConfig",
+    "LlmTask",
+    "MethodName",
+    "Precision",
+    "ProfileName",
+    "Prompting",
+    "RunConfig",
+    "SearchConfig",
+    "ServingSolver",
+    "SolverName",
+    "as_mapping",
+    "read_configs",
+    "with_values",
+]

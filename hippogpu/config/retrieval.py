@@ -1,0 +1,110 @@
+"""How an index is built, how questions are answered, how the machine is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hippogpu.config.checks import check_types, require
+from hippogpu.text import TextRule
+
+EdgeRule = Literal["max", "parallel"]
+FactText = Literal["plain", "tuple"]
+BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
+MethodName = Literal["hippo2", "dense"]
+LinearSolver = Literal["power", "chebyshev"]
+ServingSolver = Literal["power", "chebyshev", "diffused"]
+SolverName = Literal["auto", "power", "chebyshev", "diffused"]
+Precision = Literal["float32", "float64"]
+DiffuseRule = Literal["auto", "always", "never"]
+FilterName = Literal["none"]
+ProfileName = Literal["default", "oracle"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexConfig:
+    """What an index is built by; stored in its manifest and fixed for its life.
+
+    text_rule          how phrases are normalised (text.normalise)
+    edge_rule          how fact counts and synonym scores of one pair of phrases combine (graph.assemble)
+    keep_empty         keep phrases that normalise to nothing as one node; else they go with their triple
+    fact_text          what is encoded for a fact: "subject predicate object", or the text of the Python tuple
+    synonym_threshold  least cosine of a synonym edge, in (0, 1]
+    synonym_cap        most synonyms that one phrase may find
+    chunk_tokens       split passages longer than this many tokens; 0 never splits
+    chunk_overlap      tokens that neighbouring chunks share
+    """
+
+    text_rule: TextRule = "unicode"
+    edge_rule: EdgeRule = "max"
+    keep_empty: bool = False
+    fact_text: FactText = "plain"
+    synonym_threshold: float = 0.8
+    synonym_cap: int = 100
+    chunk_tokens: int = 0
+    chunk_overlap: int = 32
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        require(self, "synonym_threshold", 0.0 < self.synonym_threshold <= 1.0, "in (0, 1]")
+        require(self, "synonym_cap", self.synonym_cap >= 0, "0 or more")
+        require(self, "chunk_tokens", self.chunk_tokens == 0 or self.chunk_tokens >= 8, "0 (off) or at least 8")
+        fits = self.chunk_tokens == 0 or self.chunk_overlap <= self.chunk_tokens // 2
+        require(self, "chunk_overlap", self.chunk_overlap >= 0 and fits, "between 0 and half of chunk_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchConfig:
+    """How questions are answered. HippoRAG 2, section 3 and its appendix on hyper-parameters.
+
+    damping          d: the share of mass that walks on at each step, in [0, 1)
+    passage_weight   factor of the passage seeds against the phrase seeds, 0 or more
+    top_facts        facts that go to the filter, at least 1
+    top_phrases      phrase seeds kept, at least 1
+    tolerance        bound of the power iteration's L1 error, in (0, 1); what chebyshev's shrinks to
+    epsilon          the push of diffused first stops when no residual is above epsilon · degree, in (0, 1]
+    least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
+    """
+
+    method: MethodName = "hippo2"
+    solver: SolverName = "auto"
+    filter: FilterName = "none"
+    damping: float = 0.5
+    passage_weight: float = 0.05
+    top_facts: int = 5
+    top_phrases: int = 5
+    tolerance: float = 1e-6
+    epsilon: float = 1e-5
+    least_epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        require(self, "damping", 0.0 <= self.damping < 1.0, "in [0, 1)")
+        require(self, "passage_weight", 0.0 <= self.passage_weight < float("inf"), "0 or more")
+        require(self, "top_facts", self.top_facts >= 1, "at least 1")
+        require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
+        require(self, "tolerance", 0.0 < self.tolerance < 1.0, "in (0, 1)")
+        require(self, "epsilon", 0.0 < self.epsilon <= 1.0, "above 0 and at most 1")
+        require(self, "least_epsilon", 0.0 < self.least_epsilon <= self.epsilon, "above 0 and at most epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """How the machine is used; changes no result.
+
+    budget_bytes  most memory that one blockwise product or one batch of questions may take for its scores
+    """
+
+    backend: BackendName = "auto"
+    budget_bytes: int = 512 * 2**20
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        require(self, "budget_bytes", self.budget_bytes >= 2**20, "at least 1048576 (1 MiB)")
+
+
+PROFILES: Mapping[ProfileName, IndexConfig] = {
+    "default": IndexConfig(),
+    "oracle": IndexConfig(text_rule="ascii", edge_rule="parallel", keep_empty=True, fact_text="tuple", synonym_cap=101),
+}
