@@ -13,7 +13,18 @@ from hippogpu.corpus import read_edges
 from hippogpu.index import EdgeReport, Index
 from hippogpu.llm import cost
 from hippogpu.openie import ExtractionProgress, ExtractionReport, ReplayExtractor
+from hippogpu.openie.statistics import LengthRow
 from hippogpu.types import Refusal, UserEdge
+
+_LENGTH_COLUMNS = {
+    "most_words": "words",
+    "passages": "passages",
+    "without": "no triple",
+    "failed": "failed",
+    "triples_a_passage": "triples",
+    "triples_a_100_words": "per 100 words",
+    "dropped": "dropped",
+}
 
 
 def add_edges(writer: Index, files: Iterable[Path]) -> EdgeReport:
@@ -71,8 +82,14 @@ def extraction_value(writer: Index, chosen: Chosen, report: ExtractionReport) ->
         "drops": dict(report.drops),
         "seconds": round(report.seconds, 3),
         "passages_a_second": round(report.done / report.seconds, 3) if report.seconds else None,
+        "by_length": [_length_value(row) for row in writer.extraction_by_length()],
     }
     return value | ({"model": _model_value(chosen, report)} if chosen.llm else {})
+
+
+def _length_value(row: LengthRow) -> dict[str, Any]:
+    rates = {name: round(getattr(row, name), 2) for name in ("triples_a_passage", "triples_a_100_words")}
+    return row._asdict() | rates
 
 
 def _model_value(chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
@@ -103,8 +120,17 @@ def show_extraction(value: dict[str, Any]) -> None:
     out.print(table(title, list(counts), [[f"{count:,}" for count in counts.values()]]))
     if value["drops"]:
         out.print(table("Dropped from replies", ["reason", "count"], count_rows(value["drops"])))
+    lengths = [row for row in value["by_length"] if row["passages"]]
+    if value["extracted"] and lengths:
+        rows = [[_cell(row[name]) for name in _LENGTH_COLUMNS] for row in lengths]
+        out.print(table("By length", list(_LENGTH_COLUMNS.values()), rows))
     if "model" in value and value["model"]["requests"]:
         _show_model(value["model"])
+
+
+def _cell(value: float | None) -> str:
+    """A figure; None is the range of lengths without an end."""
+    return "more" if value is None else f"{value:,}"
 
 
 def _show_model(model: dict[str, Any]) -> None:

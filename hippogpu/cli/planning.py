@@ -11,6 +11,7 @@ from hippogpu.cli import options
 from hippogpu.cli.output import note, note_list, people, print_json, table
 from hippogpu.config import read_configs, with_values
 from hippogpu.corpus import read_corpus
+from hippogpu.errors import UsageError
 from hippogpu.llm import Prices, cost, prices_of, token_counter
 from hippogpu.openie import ExtractionPlan, plan_extraction
 
@@ -55,6 +56,8 @@ def extract(
     settings = with_values(configs.extract, {"prompting": prompting} if prompting else {})
     reading = read_corpus(corpus)
     counter = token_counter(tokenizer or llm.model)
+    if tokenizer and not counter.exact:
+        raise UsageError(f"No tokenizer '{tokenizer}' is at hand. Name a tokenizer.json, or leave --tokenizer out.")
     estimate = plan_extraction(reading.passages, settings, counter.count, sample=sample)
     prices = prices_of(llm)
     value = {
@@ -108,7 +111,6 @@ def _show(value: dict[str, Any], estimate: ExtractionPlan, prices: Prices | None
     if value["seconds"] is not None:
         rows.append(["hours", f"{value['seconds'] / 3600:,.2f}"])
     tokenizer = value["tokenizer"]
-    exact = "" if tokenizer["exact"] else ", an estimate"
     title = f"Reading with {value['model'] or 'a language model'}, {value['prompting']}"
-    rows.append(["tokens counted by", f"{tokenizer['name']}{exact}"])
+    rows.append(["tokens counted by", tokenizer["name"] if tokenizer["exact"] else f"{tokenizer['name']} (not exact)"])
     people().print(table(title, ["what", "about"], rows))

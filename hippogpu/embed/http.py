@@ -7,13 +7,13 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from hippogpu.embed.encode import estimated_token_counts, shortened
 from hippogpu.errors import ConfigError, EncoderError, require_extra
+from hippogpu.llm.retry import BUSY, asked_wait_s, wait_s
 from hippogpu.text import readable
 from hippogpu.types import Floats
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import httpx
 
 KEY_VARIABLE = "HIPPOGPU_EMBED_API_KEY"
-_BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 60.0
 
 
 class HttpEmbedder:
@@ -107,9 +105,9 @@ class HttpEmbedder:
                 if response.status_code == 200:
                     return response
                 problem = f"status {response.status_code}: {shortened(response.text, 200)}"
-                if response.status_code not in _BUSY:
+                if response.status_code not in BUSY:
                     raise EncoderError(self._failed(problem))
-                asked = retry_after_s(response.headers.get("retry-after"), now=datetime.now(UTC))
+                asked = asked_wait_s(response.headers, now=datetime.now(UTC))
             if attempt + 1 < self._attempts:
                 self._sleep(wait_s(attempt, asked, random.random()))
         raise EncoderError(self._failed(f"{problem} ({self._attempts} attempts)"))
@@ -146,23 +144,3 @@ class HttpEmbedder:
             f"The encoder '{self.name}' at '{self._url}' sent {what}; the first text was {shortened(texts[0])}. "
             "Check that the model is one for embeddings."
         )
-
-
-def wait_s(attempt: int, asked: float | None, chance: float) -> float:
-    """Seconds before the next try: what the server asked, or half to all of a doubling wait; 60 at most."""
-    if asked is not None:
-        return min(asked, _LONGEST_WAIT_S)
-    doubled = min(_FIRST_WAIT_S * float(2**attempt), _LONGEST_WAIT_S)
-    return doubled * (0.5 + 0.5 * chance)
-
-
-def retry_after_s(header: str | None, *, now: datetime) -> float | None:
-    """The seconds a Retry-After header asks for, given as seconds or as a date; None when absent or unreadable."""
-    if header is None:
-        return None
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        return max((parsedate_to_datetime(header) - now).total_seconds(), 0.0)
-    except (ValueError, TypeError):
-        return None

@@ -20,6 +20,7 @@ from hippogpu.index.holdings import AddReport, Holdings, unstorable
 from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read, reopened
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
+from hippogpu.openie.statistics import LengthRow, by_length
 from hippogpu.store import (
     Encoder,
     Passages,
@@ -138,6 +139,14 @@ class Index:
         reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
         self._reading = read(self.root, passages, keys, reader)
         return self._reading.report
+
+    def extraction_by_length(self) -> tuple[LengthRow, ...]:
+        """What the records of all passages hold, by the passages' length; () unless extract has just read them."""
+        if self._reading is None:
+            return ()
+        passages = self._reading.passages
+        texts = (identity(*pair) for pair in zip(passages.titles, passages.texts, strict=True))
+        return by_length(texts, self._reading.records)
 
     def commit(
         self,

@@ -23,7 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 CLI = (ROOT / "docs" / "cli.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+TOP = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+GROUPS = {name: verb.commands for name, verb in TOP.items() if hasattr(verb, "commands")}
+COMMANDS = {name: verb for name, verb in TOP.items() if name not in GROUPS} | {
+    f"{group} {name}": verb for group, verbs in GROUPS.items() for name, verb in verbs.items()
+}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -39,7 +43,7 @@ def test_every_verb_and_option_is_in_the_guide(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", sorted(COMMANDS))
 def test_every_verb_has_an_example_in_its_help(verb: str) -> None:
-    assert f"hippogpu {verb}" in run_verb(app, verb, "--help").out
+    assert f"hippogpu {verb}" in run_verb(app, *verb.split(), "--help").out
 
 
 @pytest.mark.parametrize("name", hippogpu.__all__)
@@ -48,7 +52,10 @@ def test_every_public_name_is_in_the_guide_and_can_be_imported(name: str) -> Non
     assert getattr(hippogpu, name) is not None
 
 
-@pytest.mark.parametrize("kind", [config.IndexConfig, config.SearchConfig, config.RunConfig])
+SETTINGS = (config.IndexConfig, config.SearchConfig, config.RunConfig, config.LlmConfig, config.ExtractConfig)
+
+
+@pytest.mark.parametrize("kind", list(SETTINGS))
 def test_every_setting_is_in_the_guide_with_its_default(kind: type) -> None:
     shown = "\n".join(blocks(CLI, "toml"))
     for name, value in config.as_mapping(kind()).items():

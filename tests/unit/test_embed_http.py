@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from embedding_server import Reply, Seen, embedding_server, hashing_reply, vectors_reply
 
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.embed.http import KEY_VARIABLE, HttpEmbedder, retry_after_s, wait_s
+from hippogpu.embed.http import KEY_VARIABLE, HttpEmbedder
 from hippogpu.errors import ConfigError, EncoderError
 from hippogpu.testing.embedders import check_embedder
 
@@ -122,20 +121,6 @@ def test_a_server_that_is_not_there_is_an_encoder_error_with_its_address() -> No
 def test_a_reply_that_is_no_table_of_vectors_is_refused(reply: Any, what: str) -> None:
     with served(lambda _: reply) as (embedder, _, _), pytest.raises(EncoderError, match=what):
         embedder.encode(["a", "b"])
-
-
-def test_the_wait_doubles_with_jitter_up_to_a_minute() -> None:
-    assert [wait_s(attempt, None, 1.0) for attempt in (0, 1, 2, 20)] == [0.5, 1.0, 2.0, 60.0]
-    assert wait_s(1, None, 0.0) == 0.5
-    assert wait_s(0, 3600.0, 0.0) == 60.0
-
-
-def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
-    now = datetime(2026, 1, 1, tzinfo=UTC)
-    assert retry_after_s("12", now=now) == 12.0
-    assert retry_after_s("Thu, 01 Jan 2026 00:00:30 GMT", now=now) == 30.0
-    assert retry_after_s("Wed, 31 Dec 2025 00:00:00 GMT", now=now) == 0.0
-    assert retry_after_s("soon", now=now) is None
 
 
 @pytest.mark.parametrize(("url", "model"), [("localhost:8000", "m"), ("http://localhost", "")])
