@@ -10,26 +10,39 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hippogpu.config import PROFILES, IndexConfig, RunConfig, SearchConfig
-    from hippogpu.corpus import read_corpus, read_qrels, read_queries
+    from hippogpu.config import PROFILES, ExtractConfig, IndexConfig, LlmConfig, RunConfig, SearchConfig
+    from hippogpu.corpus import read_corpus, read_edges, read_qrels, read_queries
     from hippogpu.embed import Embedder, default_embedder, embedder_from_name
     from hippogpu.errors import HippoError
-    from hippogpu.index import AddReport, CommitReport, DiffuseReport, Index, diffuse_index
-    from hippogpu.openie import Extractor, ReplayExtractor
+    from hippogpu.index import AddReport, CommitReport, DiffuseReport, EdgeReport, Index, diffuse_index
+    from hippogpu.llm import Llm, open_llm
+    from hippogpu.openie import (
+        ExtractionReport,
+        Extractor,
+        LlmExtractor,
+        NoExtractor,
+        ReplayExtractor,
+        SpacyExtractor,
+        open_extractor,
+    )
     from hippogpu.searcher import Searcher
-    from hippogpu.types import Hit, KeptFact, Passage, Ranking, Record, Seed, Triple
+    from hippogpu.types import Hit, KeptFact, Passage, Ranking, Record, Seed, Triple, UserEdge
 
 __version__ = version("hippogpu")
 
 _HOMES = {
-    "hippogpu.config": ("PROFILES", "IndexConfig", "RunConfig", "SearchConfig"),
-    "hippogpu.corpus": ("read_corpus", "read_qrels", "read_queries"),
+    "hippogpu.config": ("PROFILES", "ExtractConfig", "IndexConfig", "LlmConfig", "RunConfig", "SearchConfig"),
+    "hippogpu.corpus": ("read_corpus", "read_edges", "read_qrels", "read_queries"),
     "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
     "hippogpu.errors": ("HippoError",),
-    "hippogpu.index": ("AddReport", "CommitReport", "DiffuseReport", "Index", "diffuse_index"),
-    "hippogpu.openie": ("Extractor", "ReplayExtractor"),
+    "hippogpu.index": ("AddReport", "CommitReport", "DiffuseReport", "EdgeReport", "Index", "diffuse_index"),
+    "hippogpu.llm": ("Llm", "open_llm"),
+    "hippogpu.openie": (
+        *("ExtractionReport", "Extractor", "LlmExtractor", "NoExtractor", "ReplayExtractor", "SpacyExtractor"),
+        "open_extractor",
+    ),
     "hippogpu.searcher": ("Searcher",),
-    "hippogpu.types": ("Hit", "KeptFact", "Passage", "Ranking", "Record", "Seed", "Triple"),
+    "hippogpu.types": ("Hit", "KeptFact", "Passage", "Ranking", "Record", "Seed", "Triple", "UserEdge"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -38,13 +51,20 @@ __all__ = [
     "AddReport",
     "CommitReport",
     "DiffuseReport",
+    "EdgeReport",
     "Embedder",
+    "ExtractConfig",
+    "ExtractionReport",
     "Extractor",
     "HippoError",
     "Hit",
     "Index",
     "IndexConfig",
     "KeptFact",
+    "Llm",
+    "LlmConfig",
+    "LlmExtractor",
+    "NoExtractor",
     "Passage",
     "Ranking",
     "Record",
@@ -53,12 +73,17 @@ __all__ = [
     "SearchConfig",
     "Searcher",
     "Seed",
+    "SpacyExtractor",
     "Triple",
+    "UserEdge",
     "__version__",
     "default_embedder",
     "diffuse_index",
     "embedder_from_name",
+    "open_extractor",
+    "open_llm",
     "read_corpus",
+    "read_edges",
     "read_qrels",
     "read_queries",
 ]

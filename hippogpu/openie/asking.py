@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Literal
 
-from hippogpu.config import ExtractConfig
+from hippogpu.config import ExtractConfig, LlmConfig
 from hippogpu.errors import ExtractionError
-from hippogpu.llm import Llm, Reply, Request
+from hippogpu.llm import Llm, Reply, Request, open_llm
 from hippogpu.openie.prompts import (
     ENTITIES,
     JOINT,
@@ -53,12 +54,26 @@ class LlmExtractor:
         verified = "-verified" if config.verify else ""
         self.name = f"{llm.model}-{config.prompting}{verified}-{VERSION}"
 
+    def close(self) -> None:
+        """Lets the model, or the connections to it, go; a second close does nothing."""
+        self.llm.close()
+
     def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
         """One Record a passage as each is finished; passages are taken when the engine has room."""
         run = _Run(iter(passages), self)
         for reply in self.llm.stream(run.next_request):
             yield from run.take(reply)
         yield from run.end()
+
+
+def open_extractor(
+    model: LlmConfig,
+    config: ExtractConfig = ExtractConfig(),  # noqa: B008  (frozen)
+    *,
+    replies: Path | None = None,
+) -> LlmExtractor:
+    """An extractor that asks the configured model; close it when done. replies : a file that keeps its replies."""
+    return LlmExtractor(open_llm(model, replies=replies), config, temperature=model.temperature)
 
 
 class _Run:
