@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from rich.progress import TimeRemainingColumn as EtaColumn
 from rich.table import Table
 
 LISTED = 10
+LINE_EVERY_S = 30.0
 
 
 class Show(Protocol):
@@ -57,7 +59,7 @@ def note_list(heading: str, lines: Sequence[str], *, quiet: bool) -> None:
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Show]:
-    """Bars with counts and the time left, one a stage, on stderr."""
+    """Bars with counts and the time left, one a stage, on stderr; lines where it is no terminal."""
     columns = (
         TextColumn("{task.description:<9}"),
         BarColumn(),
@@ -67,15 +69,31 @@ def progress(*, quiet: bool) -> Iterator[Show]:
         EtaColumn(),
         TextColumn("{task.fields[note]}"),
     )
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, disable=quiet) as bars:
         tasks: dict[str, TaskID] = {}
+        lines = _Lines(silent=quiet or console.is_terminal)
 
         def show(stage: str, done: int, whole: int, note: str = "") -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=whole, note="")
             bars.update(tasks[stage], completed=done, total=whole, note=note)
+            lines.tell(stage, done, whole, note)
 
         yield show
+
+
+class _Lines:
+    """Progress as a line now and then, where stderr is a file or a pipe and bars cannot be drawn."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent, self._told = silent, time.monotonic()
+
+    def tell(self, stage: str, done: int, whole: int, pace: str) -> None:
+        now = time.monotonic()
+        if not self._silent and now - self._told >= LINE_EVERY_S:
+            self._told = now
+            note(f"{stage}: {done:,} of {whole:,}" + (f", {pace}" if pace else ""))
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -184,3 +184,11 @@ def wait_for(holds: Any) -> None:
 def log_lines() -> list[str]:
     (log,) = Path("x.hippo/openie").glob("*.jsonl")
     return log.read_text().splitlines()
+
+
+def test_a_long_run_into_a_pipe_tells_its_pace_in_lines(
+    corpus: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hippogpu.cli.output.LINE_EVERY_S", 0.0)
+    ran = run_verb(app, *[word for word in words(server.url) if word != "-q"])
+    assert re.search(r"extract: \d+ of 20, [\d.]+ passages/s · tokens/s [\d,]+ in, [\d,]+ out", ran.err)
