@@ -22,6 +22,8 @@ MAX_DIGITS = 300
 _SPACE = re.compile(r"[\s\0\ufeff]++")
 _WORD = re.compile(r'[^\s,:\[\]{}()"]++')
 _NUMBER = re.compile(r"[-+]?\d++(\.\d++)?+([eE][-+]?\d++)?+")
+# What starts like a comment but holds an end of quoted text is a text without its first quote.
+_QUOTED = re.compile(r"""["']\s{0,20}[,\]})]""")
 _CLOSER = {"[": "]", "{": "}", "(": ")"}
 _WORDS: dict[str, object] = {
     "true": True,
@@ -44,13 +46,6 @@ class Read(NamedTuple):
     end: int
     truncated: bool
     drops: tuple[Drop, ...]
-
-
-def read_damaged(text: str, start: int) -> Read:
-    """The list, tuple, set or object that opens at start; time is linear in its length."""
-    reader = _Reader(text, start)
-    truncated = reader.read()
-    return Read(reader.value, reader.at, truncated, tuple(reader.drops))
 
 
 def merged(pairs: list[tuple[str, object]], drops: list[Drop]) -> dict[str, object]:
@@ -88,12 +83,12 @@ class _Frame:
     filled: bool = False
 
 
-class _Reader:
-    """The state of one pass."""
+class DamagedJson:
+    """A text with damaged values, and the state of the pass over it; one for all values of a text, in their order."""
 
-    def __init__(self, text: str, start: int) -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.at = start
+        self.at = 0
         self.value: object = None
         self.drops: list[Drop] = []
         self._stack: list[_Frame] = []
@@ -109,9 +104,10 @@ class _Reader:
             ":": self._colon,
         }
 
-    def read(self) -> bool:
-        """Reads to the end of the value, or of the text: then it was truncated."""
+    def read(self, start: int) -> Read:
+        """The list, tuple, set or object that opens at start; time is linear in its length."""
         text, steps = self.text, self._steps
+        self.at, self.drops = start, []
         self._opens()
         while self._stack:
             space = _SPACE.match(text, self.at)
@@ -123,7 +119,7 @@ class _Reader:
         truncated = bool(self._stack)
         while self._stack:
             self._finish(closed=False)
-        return truncated
+        return Read(self.value, self.at, truncated, tuple(self.drops))
 
     def _opens(self) -> None:
         frame = self._stack[-1] if self._stack else None
@@ -136,13 +132,13 @@ class _Reader:
 
     def _makes_room(self, frame: _Frame) -> bool:
         """Whether a bracket can open in the frame; an object that waits for a key has lost its own bracket and ends."""
-        unread = isinstance(frame.slot, Unread) and frame.slot is not _NOTHING
-        if unread and (frame.key is not None or frame.pairs):
+        bare = isinstance(frame.slot, Unread) and frame.slot.text[:1] not in ("", '"', "'")
+        if bare and (frame.key is not None or frame.pairs):
             self.drops.append(Drop("text before a bracket", _excerpt(frame.slot)))
             frame.slot = _NOTHING
         if frame.opener != "{" or frame.key is not None:
             self._flush(frame)
-        elif frame.slot is not _NOTHING:
+        elif frame.slot is not _NOTHING and not frame.pairs:
             frame.key, frame.slot = _key(frame.slot), _NOTHING
         if frame.opener == "{" and frame.key is None and frame.pairs:
             self._finish(closed=False)
@@ -236,7 +232,10 @@ class _Reader:
         if text[at] not in "/#" or text[at - 1] == ":":
             return False
         if text.startswith(("//", "# "), at) and at < self._last_line_break:
-            self.at = text.index("\n", at)
+            end = text.index("\n", at)
+            if _QUOTED.search(text, at, min(end, at + 200)):
+                return False
+            self.at = end
             return True
         if text.startswith("/*", at) and at < self._last_comment_end:
             self.at = text.index("*/", at) + 2

@@ -15,12 +15,13 @@ _ENDS = re.compile(r"\s*+(?:[,\]}):]|\Z|//|/\*|# )")
 _QUOTE_AFTER_SPACE = re.compile(r"""\s++["']""")
 # A later quote of the same line that ends the text properly; all in between is one field, short and without structure.
 _INNER = re.compile(r'(?:[^"\\\n\[\]{},:]|\\.|"){0,120}?"(?=\s{0,20}(?:[,\]})]|\Z))')
-_BOUNDARY = re.compile(r"""[\]})][\s\]}),]{0,20}[\[{(][\s\[{(]{0,20}["']""")
+_BOUNDARY = re.compile(r"""[\]})][\s\]}),"']{0,20}(?:[\[{(][\s\]}),]{0,20}){1,8}["']""")
 _STRUCTURE_NEXT = re.compile(r"\s{0,20}[,\[\]{}()]")
 _ITEM_NEXT = {
     '"': re.compile(r"\s{0,20},?\s{0,20}[\[{(]\s{0,20}'"),
     "'": re.compile(r'\s{0,20},?\s{0,20}[\[{(]\s{0,20}"'),
 }
+_CLOSED = re.compile(r"[\]})]\s{0,20},")
 _KEY = re.compile(r'[\w ]{1,40}"\s{0,20}:')
 _STRUCTURE = " \t\r\n,[]{}()"
 _TAIL = 64
@@ -74,9 +75,9 @@ def stray_quote(text: str, at: int, *, after_item: bool) -> bool:
 
 
 def _boundary_at(text: str, start: int, stop: int) -> int | None:
-    """As _bracket_before, when the bracket of the next item stands right before the quote."""
+    """As _bracket_before, when a comma and the bracket of the next item stand right before the quote."""
     boundary = _BOUNDARY.search(text, max(start, stop - _TAIL), stop + 1)
-    return boundary.start() if boundary and boundary.end() == stop + 1 else None
+    return boundary.start() if boundary and boundary.end() == stop + 1 and "," in boundary[0] else None
 
 
 def _bracket_before(text: str, start: int, stop: int) -> int | None:
@@ -89,6 +90,9 @@ def _bracket_before(text: str, start: int, stop: int) -> int | None:
     at = next((place for place, character in enumerate(run) if character in "[{(]})"), None)
     if at is None:
         return None
+    if run[at] in "[{(":
+        closed = _CLOSED.search(tail)
+        return stop - len(tail) + closed.start() if closed else stop - len(run) + at
     opens = any(character in "[{(" for character in run[at:])
     if opens or ("," in run[at:] and _KEY.match(text, stop + 1)):
         return stop - len(run) + at

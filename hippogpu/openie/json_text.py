@@ -6,7 +6,7 @@ import json
 import re
 from typing import NamedTuple
 
-from hippogpu.openie.json_damaged import merged, number, read_damaged
+from hippogpu.openie.json_damaged import DamagedJson, merged, number
 from hippogpu.types import Drop
 
 AROUND, THOUGHT = "text around the JSON", "a thought before the JSON"
@@ -58,7 +58,7 @@ def find_json(text: str) -> FoundJson | None:
 def find_values(text: str) -> FoundValues:
     """The lists and objects of a reply, whatever stands around them (fences, thoughts, talk); else its one scalar.
 
-    Each is read as strict JSON if it is that (control characters in strings allowed), else by read_damaged. Nothing
+    Each is read as strict JSON if it is that (control characters in strings allowed), else by DamagedJson. Nothing
     is evaluated. Time is linear in the length of the text.
     """
     text = text.strip(_AROUND)
@@ -102,10 +102,11 @@ def _found(text: str) -> FoundValues:
     gaps: list[str] = []
     drops: list[Drop] = []
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=lambda pairs: merged(pairs, drops), parse_int=number)
+    damaged = DamagedJson(text)
     at, truncated = 0, False
     while opener := _OPENER.search(text, at):
         gap = text[at : opener.start()]
-        value, at, truncated = _read(text, opener.start(), decoder, drops)
+        value, at, truncated = _read(damaged, opener.start(), decoder, drops)
         values.append(Labelled(_label(gap), value))
         gaps.append(gap)
     gaps.append(text[at:])
@@ -113,15 +114,15 @@ def _found(text: str) -> FoundValues:
     return FoundValues(tuple(values), truncated, (*((Drop(AROUND, around),) if around else ()), *drops))
 
 
-def _read(text: str, start: int, decoder: json.JSONDecoder, drops: list[Drop]) -> tuple[object, int, bool]:
+def _read(text: DamagedJson, start: int, decoder: json.JSONDecoder, drops: list[Drop]) -> tuple[object, int, bool]:
     """The value that opens here, where it ends, and whether the text ended first; what it lost goes into drops."""
     before = len(drops)
     try:
-        value, end = decoder.raw_decode(text, start)
+        value, end = decoder.raw_decode(text.text, start)
     except (ValueError, RecursionError):
-        damaged = read_damaged(text, start)
-        drops[before:] = damaged.drops
-        return damaged.value, damaged.end, damaged.truncated
+        read = text.read(start)
+        drops[before:] = read.drops
+        return read.value, read.end, read.truncated
     return value, end, False
 
 

@@ -222,9 +222,11 @@ def _caught(item: object) -> list[object]:
     """The lists and objects inside a triple that are no field of it."""
     if isinstance(item, UnclosedDict):
         return [field for field in item.values() if is_triple_object(field)]
-    inside = [field for field in item if _nested(field)] if isinstance(item, list) else []
-    is_field = isinstance(item, list) and len(item) == 3 and len(inside) == 1 and not is_triple_object(inside[0])
-    return [] if is_field else inside
+    if not isinstance(item, list):
+        return []
+    inside = [field for field in item if _nested(field)]
+    is_field = len(item) == 3 and len(inside) == 1 and not is_triple_object(inside[0])
+    return [] if is_field and any(isinstance(field, str) for field in item) else inside
 
 
 def _nested(value: object) -> bool:
