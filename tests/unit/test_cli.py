@@ -182,3 +182,23 @@ def test_doctor_tells_what_is_installed() -> None:
 def test_the_command_is_installed() -> None:
     run = subprocess.run([sys.executable, "-m", "hippogpu", "--version"], capture_output=True, text=True, check=True)
     assert run.stdout.strip()
+
+
+def test_an_index_of_edges_alone_needs_no_extractor(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corpus.parent)
+    links = [{"passages": ["p1", "p2"]}, {"passage": "p3", "phrase": "towns", "kind": "tag"}, {"passages": ["p1", "zz"]}]
+    write_lines(Path("links.jsonl"), links)
+    words = ["index", "e.hippo", "corpus.jsonl", "--extractor", "none", "--edges", "links.jsonl"]
+    ran = run_verb(app, *words, "--encoder", "hashing:64", "--json")
+    value = json.loads(ran.out)
+    assert (ran.code, value["edges_added"], value["counts"]["user_edges"], value["counts"]["facts"]) == (1, 2, 2, 0)
+    assert [item["where"] for item in value["refused"]] == ["links.jsonl:3"]
+    found = json.loads(run_verb(app, "search", "e.hippo", "a politician from Montebello", "--json").out)
+    assert (found["fallback"], len(found["passages"])) == (None, 3)
+
+
+def test_what_no_extractor_read_is_read_by_the_next_one(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corpus.parent)
+    run_verb(app, "index", "x.hippo", "corpus.jsonl", "--extractor", "none", "--encoder", "hashing:64", "-q")
+    value = json.loads(index(corpus, "--json").out)
+    assert (value["extraction"]["extracted"], value["counts"]["facts"], value["generation"]) == (3, 3, 2)
