@@ -42,9 +42,10 @@ PASSAGE = "Oliver Badman was a politician in New South Wales. He met Ada Byron o
 
 
 class Passed(NamedTuple):
-    """One pass over the requests: seconds, and the texts in the order of the requests."""
+    """One pass over the requests: seconds on the clock and of the processor, the texts in the order of the requests."""
 
     seconds: float
+    processor_s: float
     texts: list[str]
 
 
@@ -97,9 +98,7 @@ def bare(url: str, requests: Sequence[Request], level: int) -> Passed:
 
             return await asyncio.gather(*map(one, requests))
 
-    started = time.perf_counter()
-    texts = asyncio.run(run())
-    return Passed(time.perf_counter() - started, texts)
+    return _timed(lambda: asyncio.run(run()))
 
 
 def singles(url: str, requests: Sequence[Request], level: int) -> Passed:
@@ -122,38 +121,35 @@ def singles(url: str, requests: Sequence[Request], level: int) -> Passed:
         await asyncio.gather(*map(work, clients))
         return texts
 
-    started = time.perf_counter()
-    texts = asyncio.run(run())
-    return Passed(time.perf_counter() - started, texts)
+    return _timed(lambda: asyncio.run(run()))
 
 
 def engine(url: str, requests: Sequence[Request], level: int) -> Passed:
     """The engine alone."""
-    started = time.perf_counter()
-    held = HttpEngine(LlmConfig(url=url, model=MODEL, in_flight=level))
-    left = iter(requests)
-    texts = [""] * len(requests)
-    for reply in held.stream(lambda: next(left, None)):
-        texts[reply.request.tag] = reply.text
-    held.close()
-    return Passed(time.perf_counter() - started, texts)
+
+    def run() -> list[str]:
+        held = HttpEngine(LlmConfig(url=url, model=MODEL, in_flight=level))
+        left = iter(requests)
+        texts = [""] * len(requests)
+        for reply in held.stream(lambda: next(left, None)):
+            texts[reply.request.tag] = reply.text
+        held.close()
+        return texts
+
+    return _timed(run)
 
 
 def client(url: str, requests: Sequence[Request], level: int) -> Passed:
     """The engine behind the client, each reply kept in a new cache."""
     with tempfile.TemporaryDirectory() as folder:
-        started = time.perf_counter()
-        texts = _asked(url, requests, level, Path(folder))
-        return Passed(time.perf_counter() - started, texts)
+        return _timed(lambda: _asked(url, requests, level, Path(folder)))
 
 
 def remembered(url: str, requests: Sequence[Request], level: int) -> Passed:
     """The client when it knows every reply."""
     with tempfile.TemporaryDirectory() as folder:
         _asked(url, requests, level, Path(folder))
-        started = time.perf_counter()
-        texts = _asked(url, requests, level, Path(folder))
-        return Passed(time.perf_counter() - started, texts)
+        return _timed(lambda: _asked(url, requests, level, Path(folder)))
 
 
 CLIENTS: dict[str, Client] = {
@@ -166,6 +162,12 @@ CLIENTS: dict[str, Client] = {
 
 
 LEVELLED = ("bare", "singles", "engine", "client")
+
+
+def _timed(run: Callable[[], list[str]]) -> Passed:
+    started, processor = time.perf_counter(), time.process_time()
+    texts = run()
+    return Passed(time.perf_counter() - started, time.process_time() - processor, texts)
 
 
 def _asked(url: str, requests: Sequence[Request], level: int, folder: Path) -> list[str]:
@@ -187,14 +189,18 @@ def _check(url: str, requests: Sequence[Request], level: int) -> list[Check]:
 
 def _in_turns(url: str, requests: Sequence[Request], level: int, repeats: int) -> dict[str, Any]:
     """Requests a second of each client, and its ratios to the two bare ones of the same turn."""
-    turns = [{name: one(url, requests, level).seconds for name, one in CLIENTS.items()} for _ in range(repeats)]
+    turns = [{name: one(url, requests, level) for name, one in CLIENTS.items()} for _ in range(repeats)]
+    return {name: _compared([(turn[name], turn["bare"], turn["singles"]) for turn in turns]) for name in CLIENTS}
+
+
+def _compared(turns: Sequence[tuple[Passed, Passed, Passed]]) -> dict[str, Any]:
+    """The ratios are those of processor seconds, which other processes on the machine disturb least."""
+    count = len(turns[0][0].texts)
     return {
-        name: {
-            "requests_a_second": spread([len(requests) / turn[name] for turn in turns]),
-            "ratio_to_bare": spread([turn["bare"] / turn[name] for turn in turns]),
-            "ratio_to_singles": spread([turn["singles"] / turn[name] for turn in turns]),
-        }
-        for name in CLIENTS
+        "requests_a_second": spread([count / own.seconds for own, _, _ in turns]),
+        "processor_ms_a_request": spread([own.processor_s / count * 1000 for own, _, _ in turns]),
+        "ratio_to_bare": spread([bare.processor_s / own.processor_s for own, bare, _ in turns]),
+        "ratio_to_singles": spread([singles.processor_s / own.processor_s for own, _, singles in turns]),
     }
 
 
@@ -246,7 +252,9 @@ def _show(result: dict[str, Any], console: Console) -> None:
         return
     rows = [[name, *found.values()] for name, found in result["clients"].items()]
     title = f"{result['requests']:,} requests, {result['in_flight']} at once, answered at once; a core each for both"
-    print_rows(title, ["client", "requests a second", "ratio to bare", "to singles"], rows, console)
+    print_rows(
+        title, ["client", "requests a second", "ms of processor each", "ratio to bare", "to singles"], rows, console
+    )
     level = result["level"]
     rows = [[name, *level[name].values()] for name in LEVELLED]
     title = f"answers after {level['delay_ms']:g} ms, level {level['configured']}"

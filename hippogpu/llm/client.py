@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
@@ -94,11 +95,11 @@ class Llm:
 
         def next_request() -> Request | None:
             found = next(numbered, None)
-            return None if found is None else _retagged(found[1], found[0])
+            return None if found is None else replace(found[1], tag=found[0])
 
         for reply in self.stream(next_request):
             number = reply.request.tag
-            replies[number] = _of(reply, requests[number])
+            replies[number] = replace(reply, request=requests[number])
         return [reply for reply in replies if reply is not None]
 
     def reject(self, reply: Reply) -> None:
@@ -211,11 +212,3 @@ class _Run:
         self._llm._keep(reply, self._held)
         self._held -= 1
         return reply
-
-
-def _retagged(request: Request, tag: object) -> Request:
-    return Request(tag, request.messages, request.max_tokens, request.schema, request.temperature, request.seed)
-
-
-def _of(reply: Reply, request: Request) -> Reply:
-    return Reply(request, reply.text, reply.finish, reply.usage, reply.failure, reply.tries, reply.remembered)
