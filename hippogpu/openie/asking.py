@@ -9,7 +9,7 @@ from typing import Literal
 
 from hippogpu.config import ExtractConfig, LlmConfig
 from hippogpu.errors import ExtractionError
-from hippogpu.llm import Llm, Reply, Request, open_llm
+from hippogpu.llm import Failure, Llm, Reply, Request, open_llm
 from hippogpu.openie.prompts import (
     ENTITIES,
     JOINT,
@@ -155,17 +155,27 @@ class _Case:
         if not reply.remembered:
             self.usage = self.usage.plus(reply.usage)
         if reply.failure is not None:
-            return self._settle(reply.failure.reason, failed=True)
+            return self._failed(reply.failure)
         read = self._read(reply.text)
         if reply.finish == "length":
             return self._cut(read)
         if read.fault is None:
             return self._accept(read)
         self.extractor.llm.reject(reply)
+        return self._unusable(read.fault, refused=False)
+
+    def _failed(self, failure: Failure) -> Record | None:
+        """A request without a reply. One that found no server leaves the whole passage to the next run."""
+        if failure.unreachable:
+            return self._failure(failure.reason)
+        return self._unusable(failure.reason, refused=True)
+
+    def _unusable(self, reason: str, *, refused: bool) -> Record | None:
+        """Asks again, or settles for what there is when that has been tried often enough."""
         self.unusable += 1
         if self.unusable < self.config.tries:
             return None
-        return self._settle(f"{read.fault} ({self.unusable} replies)", failed=False)
+        return self._settle(f"{reason} ({self.unusable} tries)", refused=refused)
 
     def _read(self, text: str) -> ReadReply:
         """What the reply says, in terms of what was asked; of a verification, the triples it leaves."""
@@ -191,19 +201,25 @@ class _Case:
         if self.budget < self.config.largest_tokens:
             self.budget = min(2 * self.budget, self.config.largest_tokens)
             return None
-        return self._settle(f"the reply is longer than {self.budget} tokens", failed=False)
+        return self._settle(f"the reply is longer than {self.budget} tokens", refused=False)
 
-    def _settle(self, reason: str, *, failed: bool) -> Record | None:
-        """What comes of the question when its whole reply cannot be had: what there is of it, else a failure."""
+    def _settle(self, reason: str, *, refused: bool) -> Record | None:
+        """What comes of the question when its whole reply cannot be had: what there is of it, else a failure.
+
+        refused : the question was not answered at all; then the longer one that would follow is not asked either
+        """
         if self.partial is not None and (self.partial.triples or self.partial.entities):
             self.drops.append(Drop(CUT, reason))
             return self._accept(self.partial)
         if self.prompt is VERIFY:
             self.drops.append(Drop(UNVERIFIED, reason))
             return self._record()
-        if self.prompt is ENTITIES and not failed:
+        if self.prompt is ENTITIES and not refused:
             self.drops.append(Drop(NO_ENTITIES, reason))
             return self._accept(ReadReply((), (), (), None, False))
+        return self._failure(reason)
+
+    def _failure(self, reason: str) -> Record:
         return Record(self.passage.id, (), self.entities, tuple(self.drops), reason, self.usage)
 
     def _accept(self, read: ReadReply) -> Record | None:

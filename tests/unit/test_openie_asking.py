@@ -122,7 +122,7 @@ def test_a_passage_whose_replies_stay_unusable_fails_with_the_reason_and_its_nei
 
     records, _ = run(answering(triples=triples), [ADA, BOB])
     errors = {record.passage_id: record.error for record in records}
-    assert errors == {"p1": None, "p2": "the reply holds no JSON (3 replies)"}
+    assert errors == {"p1": None, "p2": "the reply holds no JSON (3 tries)"}
 
 
 def test_triples_are_asked_for_without_entities_when_those_cannot_be_had() -> None:
@@ -145,11 +145,28 @@ def test_a_reply_that_is_cut_at_the_largest_budget_keeps_its_complete_triples() 
     assert CUT in {drop.reason for drop in record.drops}
 
 
-def test_the_complete_triples_of_a_cut_reply_outlive_a_server_that_goes_away() -> None:
-    half = '{"triples":[["Ada","wrote","notes"],["Ada","met","Bo'
-    answers = [cut(half), lambda request: Reply(request, "", "failed", failure=DOWN)]
-    (record,), _ = run(answering(triples=lambda request: answers.pop(0)(request)))
-    assert (record.error, len(record.triples)) == (None, 1)
+HALF = '{"triples":[["Ada","wrote","notes"],["Ada","met","Bo'
+
+
+def then(*answers: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
+    """One answer after another, the last one for good."""
+    left = list(answers)
+    return lambda request: (left.pop(0) if len(left) > 1 else left[0])(request)
+
+
+def failing(failure: Failure) -> Callable[[Request], Reply]:
+    return lambda request: Reply(request, "", "failed", failure=failure)
+
+
+def test_a_cut_reply_whose_longer_one_is_refused_keeps_its_complete_triples() -> None:
+    (record,), engine = run(answering(triples=then(cut(HALF), failing(Failure("status 400: too many tokens")))))
+    assert (record.error, len(record.triples), len(engine.asked)) == (None, 1, 5)
+    assert record.drops[0] == (CUT, "status 400: too many tokens (3 tries)")
+
+
+def test_a_cut_reply_whose_longer_one_finds_no_server_is_left_to_the_next_run() -> None:
+    records, _ = run(answering(triples=then(cut(HALF), failing(DOWN))))
+    assert [record.error for record in records] == ["connection refused"]
 
 
 def test_a_reply_cut_before_its_first_triple_fails_the_passage() -> None:
@@ -166,9 +183,16 @@ def test_verification_drops_what_the_passage_does_not_state() -> None:
 
 
 def test_a_verification_that_cannot_be_had_keeps_the_triples_and_says_so() -> None:
-    for answer in ("what?", Failure("status 400: no"), DOWN):
+    for answer in ("what?", Failure("status 400: no")):
         (record,), _ = run(answering(stated=answer), verify=True)
         assert (record.error, len(record.triples), record.drops[-1].reason) == (None, 1, UNVERIFIED)
+
+
+def test_a_verification_that_finds_no_server_leaves_the_passage_to_the_next_run() -> None:
+    records, _ = run(answering(stated=DOWN))
+    assert [record.error for record in records] == [None]
+    records, _ = run(answering(stated=DOWN), verify=True)
+    assert [record.error for record in records] == ["connection refused"]
 
 
 def test_a_passage_without_triples_is_not_verified() -> None:
@@ -181,7 +205,8 @@ def test_a_refused_request_fails_its_passage_alone() -> None:
         return Failure("status 400: too long") if "Bob" in request.messages[-1].content else GOOD["entities"]
 
     records, _ = run(answering(entities=entities), [ADA, BOB])
-    assert {record.passage_id: record.error for record in records} == {"p1": None, "p2": "status 400: too long"}
+    errors = {record.passage_id: record.error for record in records}
+    assert errors == {"p1": None, "p2": "status 400: too long (3 tries)"}
 
 
 def test_a_run_that_never_finds_the_server_ends_with_its_reason_and_fails_no_passage() -> None:
