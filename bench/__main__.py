@@ -11,6 +11,7 @@ from bench.latency import latency
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
 from bench.readme import readme
+from bench.spacy_quality import spacy
 from bench.throughput import throughput
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
@@ -22,6 +23,7 @@ app.command("oracle")(oracle)
 app.command("ppr")(ppr)
 app.command("ppr-report")(ppr_report)
 app.command("readme")(readme)
+app.command("spacy")(spacy)
 app.command("throughput")(throughput)
 
 

@@ -15,8 +15,8 @@ RULES_VERSION = 1
 SENTENCE_CHARACTERS = 1000
 """Longer sentences are cut into pieces: about what an encoder of 256 tokens reads of one text."""
 
-# Numbers join passages that have nothing in common, and so do dates: without them R@5 of MuSiQue-train's questions
-# rose from 70.1 to 73.2, of 2WikiMultiHopQA's as docs/spacy.md says, and a quarter of the synonym edges were left.
+# Numbers and dates join passages that have nothing else in common: without dates R@5 rose by 3.1 points on MuSiQue-train
+# and by 2.3 on 2WikiMultiHopQA-train, and one synonym edge in four or fewer was left.
 _DROPPED_LABELS = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 _MAX_WORDS = 8
 _YEAR = re.compile(r"[12]\d{3}")

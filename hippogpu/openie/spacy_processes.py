@@ -19,7 +19,8 @@ from hippogpu.openie.spacy_model import Model
 from hippogpu.openie.spacy_worker import decode_records, encode_passages
 from hippogpu.types import Passage, Record
 
-_WORDS_OF_STDERR = 300
+_PROGRAM = "from hippogpu.openie.spacy_worker import main; main()"
+_STDERR_CHARACTERS = 300
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -34,7 +35,7 @@ class Worker:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the worker)
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "hippogpu.openie.spacy_worker", json.dumps(model)],
+            [sys.executable, "-c", _PROGRAM, json.dumps(model)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -94,7 +95,7 @@ class Worker:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         self._stderr.seek(0)
         lines = self._stderr.read().decode("utf-8", "replace").strip().splitlines()
-        return f"{how}: {lines[-1][:_WORDS_OF_STDERR]}" if lines else how
+        return f"{how}: {lines[-1][:_STDERR_CHARACTERS]}" if lines else how
 
 
 class Workers:

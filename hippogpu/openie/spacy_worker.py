@@ -1,7 +1,6 @@
 """The process that reads passages with spaCy: a line of JSON in, a line of JSON out, until its input ends.
 
-    python -m hippogpu.openie.spacy_worker '["source", "name", "version", "language"]'
-
+Its one argument is the model: ["source", "name", "version", "language"].
 It says null when the model is loaded, then answers [[id, title, text], …] with [[id, triples, entities, error], …].
 """
 
@@ -58,7 +57,3 @@ def _write_all(file: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]
-
-
-if __name__ == "__main__":
-    main()

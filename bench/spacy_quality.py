@@ -1,0 +1,148 @@
+"""The verb: facts without a language model, how fast they are made and how well questions are answered by them."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bench.report import machine, print_rows, write_json
+from hippogpu.config import MethodName, SearchConfig
+from hippogpu.corpus import Query, read_corpus, read_queries
+from hippogpu.embed import Embedder, default_embedder, encode_all
+from hippogpu.evaluate import CUTOFFS, evaluate
+from hippogpu.index import Index
+from hippogpu.openie import Extractor, ReplayExtractor
+from hippogpu.openie.spacy import SpacyExtractor
+from hippogpu.openie.spacy_model import find_model
+from hippogpu.openie.spacy_reader import SpacyReader
+from hippogpu.searcher import Searcher
+from hippogpu.store import StoredVectors
+from hippogpu.types import Floats, Passage
+
+# Extractions that may lie in a folder of data, and what made them.
+STORED = {"openie.jsonl.gz": "language model (stored)", "openie_spacy.jsonl.gz": "rules over parses (stored)"}
+RECALLS = tuple(f"recall@{k}" for k in CUTOFFS)
+
+
+def spacy(
+    folders: Annotated[list[Path], typer.Argument(help="Folders with corpus.jsonl and queries.jsonl.")],
+    json: Annotated[Path | None, typer.Option(help="Write the result here.")] = None,
+    work: Annotated[Path | None, typer.Option(help="Keep vectors here, so that a rerun encodes nothing.")] = None,
+    model: Annotated[str, typer.Option(help="spaCy model; the small English one when not given.")] = "",
+    speed: Annotated[int, typer.Option(min=0, help="Passages of the first folder to time; 0 times nothing.")] = 1890,
+) -> None:
+    """Passages a second, phrases, facts, and recall of hippo2 by sentence facts beside other extractions and dense."""
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    extractor = SpacyExtractor(model)
+    result: dict[str, Any] = {"bench": "spacy", "machine": machine(), "extractor": extractor.name}
+    result["pipes"] = SpacyReader(find_model(model)).pipes
+    result["corpora"] = {}
+    with _folder(work) as kept:
+        for folder in folders:
+            result["corpora"][folder.name] = _corpus(folder, extractor, kept / folder.name)
+            _print(folder.name, result["corpora"][folder.name], console)
+    if speed:
+        passages = list(read_corpus([folders[0]]).passages)[:speed]
+        result["speed"] = [_timed(model, passages, processes) for processes in (1, 2)]
+        columns = list(result["speed"][0])
+        print_rows("reading", columns, [list(row.values()) for row in result["speed"]], console)
+    if json is not None:
+        write_json(json, result)
+
+
+class RememberingEmbedder:
+    """Another encoder whose vectors are kept in a folder, so that several indexes encode each text once."""
+
+    def __init__(self, inner: Embedder, folder: Path) -> None:
+        self._inner, self._known = inner, StoredVectors(folder, inner.name, inner.width)
+        self.name, self.width, self.window = inner.name, inner.width, inner.window
+        self.query_to_fact, self.query_to_passage = inner.query_to_fact, inner.query_to_passage
+
+    def encode(self, texts: Sequence[str], *, instruction: str = "") -> Floats:
+        """The inner encoder's rows. Only an encoder without instructions can be remembered."""
+        assert not instruction
+        return encode_all(texts, self._inner, known=self._known, on_batch=self._known.keep)
+
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        """The inner encoder's counts."""
+        return self._inner.token_counts(texts)
+
+
+def _corpus(folder: Path, extractor: Extractor, work: Path) -> dict[str, Any]:
+    """Counts and recall by each extraction of a corpus, and dense."""
+    passages = tuple(read_corpus([folder]).passages)
+    queries = read_queries(folder / "queries.jsonl").queries
+    embedder = RememberingEmbedder(default_embedder(), work)
+    kinds = {"sentence facts": extractor}
+    kinds |= {kind: ReplayExtractor(folder / name) for name, kind in STORED.items() if (folder / name).is_file()}
+    rows: dict[str, Any] = {}
+    for kind, each in kinds.items():
+        with tempfile.TemporaryDirectory() as root:
+            counts = _index(Path(root), passages, each, embedder)
+            searcher = Searcher.open(root, embedder=embedder)
+            rows[kind] = {**counts, **_recall(searcher, queries, "hippo2")}
+            rows["dense"] = _recall(searcher, queries, "dense")
+    return {"passages": len(passages), "questions": len(queries), "rows": rows}
+
+
+def _index(root: Path, passages: Sequence[Passage], extractor: Extractor, embedder: Embedder) -> dict[str, Any]:
+    with Index.open(root, extractor=extractor, embedder=embedder) as index:
+        index.add(passages)
+        report = index.commit()
+    texts = len(set(Searcher.open(root, embedder=embedder)._snapshot.tables.facts.text))
+    counts = {name: report.counts[name] for name in ("phrases", "facts", "synonyms")}
+    return {**counts, "fact_texts": texts, "failed": len(report.extraction.failed)}
+
+
+def _recall(searcher: Searcher, queries: Sequence[Query], method: MethodName) -> dict[str, float]:
+    """Recall in percent at each depth, and the share of questions with all gold passages among the first five."""
+    config = SearchConfig(method=method, solver="power" if method == "hippo2" else "auto")
+    rankings = searcher.rank([query.text for query in queries], k=max(CUTOFFS), config=config)
+    ranked = {
+        query.id: [hit.passage.id for hit in ranking.hits] for query, ranking in zip(queries, rankings, strict=True)
+    }
+    gold = {query.id: dict.fromkeys(query.supporting, 1) for query in queries}
+    values = evaluate(ranked, gold, depth=max(CUTOFFS)).values
+    return {name: round(100 * values[name], 2) for name in (*RECALLS, "all_recall@5")}
+
+
+def _timed(model: str, passages: Sequence[Passage], processes: int) -> dict[str, Any]:
+    """Seconds to the first records (starting and loading, and a batch), and passages a second after them."""
+    started = time.perf_counter()
+    records = SpacyExtractor(model, processes=processes).extract(passages)
+    next(records)
+    first = time.perf_counter() - started
+    count = sum(1 for _ in records)
+    seconds = time.perf_counter() - started - first
+    return {
+        "processes": processes,
+        "passages": len(passages),
+        "start_s": round(first, 2),
+        "passages_per_s": round(count / seconds, 1),
+        "largest_process_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+    }
+
+
+def _print(name: str, corpus: Mapping[str, Any], console: Console) -> None:
+    columns = ["", "phrases", "facts", "fact_texts", "synonyms", *RECALLS, "all_recall@5"]
+    rows = [[kind, *(row.get(column) for column in columns[1:])] for kind, row in corpus["rows"].items()]
+    title = f"{name}: {corpus['passages']} passages, {corpus['questions']} questions; hippo2 by extraction, percent"
+    print_rows(title, columns, rows, console)
+
+
+@contextmanager
+def _folder(work: Path | None) -> Iterator[Path]:
+    if work is not None:
+        yield work
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
