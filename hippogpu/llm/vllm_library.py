@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, cast
 
 from hippogpu.config import LlmConfig
@@ -96,6 +97,8 @@ def _interrupts_held() -> Iterator[None]:
 
     Signals that a thread blocks stay blocked in the processes it starts.
     """
+    # Its first start, which would come in the middle, unblocks interrupts.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

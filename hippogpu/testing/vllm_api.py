@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from multiprocessing import resource_tracker
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -122,6 +123,8 @@ class FakeVllm:
             await asyncio.sleep(0)
 
     def _engine(self, arguments: Settings) -> FakeEngine:
+        # As the start of the first process does.
+        resource_tracker.ensure_running()
         self.blocked = {signal.Signals(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
         self.arguments = arguments.values
         if self.start is not None:
