@@ -25,11 +25,11 @@ from hippogpu.openie.spacy import SpacyExtractor
 from hippogpu.openie.spacy_model import find_model
 from hippogpu.openie.spacy_reader import SpacyReader
 from hippogpu.searcher import Searcher
-from hippogpu.store import StoredVectors
+from hippogpu.store import StoredVectors, current_manifest, load_snapshot
 from hippogpu.types import Floats, Passage
 
 # Extractions that may lie in a folder of data, and what made them.
-STORED = {"openie.jsonl.gz": "language model (stored)", "openie_spacy.jsonl.gz": "rules over parses (stored)"}
+STORED = {"openie.jsonl.gz": "stored, by a language model", "openie_spacy.jsonl.gz": "stored, by rules over parses"}
 RECALLS = tuple(f"recall@{k}" for k in CUTOFFS)
 
 
@@ -38,6 +38,7 @@ def spacy(
     json: Annotated[Path | None, typer.Option(help="Write the result here.")] = None,
     work: Annotated[Path | None, typer.Option(help="Keep vectors here, so that a rerun encodes nothing.")] = None,
     model: Annotated[str, typer.Option(help="spaCy model; the small English one when not given.")] = "",
+    rules: Annotated[bool, typer.Option(help="Also openie_spacy.jsonl.gz, where a folder has it.")] = False,
     speed: Annotated[int, typer.Option(min=0, help="Passages of the first folder to time; 0 times nothing.")] = 1890,
 ) -> None:
     """Passages a second, phrases, facts, and recall of hippo2 by sentence facts beside other extractions and dense."""
@@ -48,7 +49,7 @@ def spacy(
     result["corpora"] = {}
     with _folder(work) as kept:
         for folder in folders:
-            result["corpora"][folder.name] = _corpus(folder, extractor, kept / folder.name)
+            result["corpora"][folder.name] = _corpus(folder, extractor, kept / folder.name, rules=rules)
             _print(folder.name, result["corpora"][folder.name], console)
     if speed:
         passages = list(read_corpus([folders[0]]).passages)[:speed]
@@ -77,13 +78,15 @@ class RememberingEmbedder:
         return self._inner.token_counts(texts)
 
 
-def _corpus(folder: Path, extractor: Extractor, work: Path) -> dict[str, Any]:
+def _corpus(folder: Path, extractor: Extractor, work: Path, *, rules: bool) -> dict[str, Any]:
     """Counts and recall by each extraction of a corpus, and dense."""
     passages = tuple(read_corpus([folder]).passages)
     queries = read_queries(folder / "queries.jsonl").queries
     embedder = RememberingEmbedder(default_embedder(), work)
-    kinds = {"sentence facts": extractor}
-    kinds |= {kind: ReplayExtractor(folder / name) for name, kind in STORED.items() if (folder / name).is_file()}
+    kinds: dict[str, Extractor] = {"sentence facts": extractor}
+    for name in list(STORED)[: 2 if rules else 1]:
+        if (folder / name).is_file():
+            kinds[STORED[name]] = ReplayExtractor(folder / name)
     rows: dict[str, Any] = {}
     for kind, each in kinds.items():
         with tempfile.TemporaryDirectory() as root:
@@ -98,7 +101,7 @@ def _index(root: Path, passages: Sequence[Passage], extractor: Extractor, embedd
     with Index.open(root, extractor=extractor, embedder=embedder) as index:
         index.add(passages)
         report = index.commit()
-    texts = len(set(Searcher.open(root, embedder=embedder)._snapshot.tables.facts.text))
+    texts = len(set(load_snapshot(root, current_manifest(root)).tables.facts.text))
     counts = {name: report.counts[name] for name in ("phrases", "facts", "synonyms")}
     return {**counts, "fact_texts": texts, "failed": len(report.extraction.failed)}
 
@@ -116,8 +119,11 @@ def _recall(searcher: Searcher, queries: Sequence[Query], method: MethodName) ->
 
 
 def _timed(model: str, passages: Sequence[Passage], processes: int) -> dict[str, Any]:
-    """Seconds to the first records (starting and loading, and a batch), and passages a second after them."""
-    started = time.perf_counter()
+    """Seconds to the first records (starting and loading, and a batch), and passages a second after them.
+
+    A passage's share of the processes' CPU time, start included, holds on a busy machine too.
+    """
+    started, used = time.perf_counter(), _children_cpu_s()
     records = SpacyExtractor(model, processes=processes).extract(passages)
     next(records)
     first = time.perf_counter() - started
@@ -128,8 +134,15 @@ def _timed(model: str, passages: Sequence[Passage], processes: int) -> dict[str,
         "passages": len(passages),
         "start_s": round(first, 2),
         "passages_per_s": round(count / seconds, 1),
+        "passages_per_cpu_s": round(len(passages) / (_children_cpu_s() - used), 1),
         "largest_process_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
     }
+
+
+def _children_cpu_s() -> float:
+    """CPU seconds of the processes that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 
 
 def _print(name: str, corpus: Mapping[str, Any], console: Console) -> None:

@@ -15,8 +15,8 @@ RULES_VERSION = 1
 SENTENCE_CHARACTERS = 1000
 """Longer sentences are cut into pieces: about what an encoder of 256 tokens reads of one text."""
 
-# Numbers and dates join passages that have nothing else in common: without dates R@5 rose by 3.1 points on MuSiQue-train
-# and by 2.3 on 2WikiMultiHopQA-train, and one synonym edge in four or fewer was left.
+# Numbers and dates join passages that have nothing else in common. Without dates R@5 rose by 3.1 points on
+# MuSiQue-train and by 2.3 on 2WikiMultiHopQA-train, and a quarter or fewer of the synonym edges were left.
 _DROPPED_LABELS = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 _MAX_WORDS = 8
 _YEAR = re.compile(r"[12]\d{3}")

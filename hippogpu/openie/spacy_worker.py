@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hippogpu.openie.spacy_model import Model
@@ -43,14 +43,18 @@ def _line(value: Any) -> bytes:
 
 
 def main() -> None:
+    """Reads with the model of the command line."""
+    serve(lambda: SpacyReader(Model(*json.loads(sys.argv[1]))).read)
+
+
+def serve(load: Callable[[], Callable[[Sequence[Passage]], list[Record]]]) -> None:
     """Serves standard input until it ends. What libraries print goes to standard error."""
-    model = Model(*json.loads(sys.argv[1]))
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0) as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        reader = SpacyReader(model)
+        read = load()
         answers.write(_line(None))
         for line in sys.stdin.buffer:
-            _write_all(answers.fileno(), encode_records(reader.read(decode_passages(line))))
+            _write_all(answers.fileno(), encode_records(read(decode_passages(line))))
 
 
 def _write_all(file: int, data: bytes) -> None:
