@@ -11,11 +11,11 @@ _BODY = {
     '"': re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\]++|\\.)*+", re.DOTALL),
 }
-_ENDS = re.compile(r"\s*+(?:[,\]}):]|\Z|//|/\*|# )")
+_ENDS = re.compile(r"\s*+(?:[,\]}):]|\Z|(?<=\s)(?://|/\*|# ))")
 _QUOTE_AFTER_SPACE = re.compile(r"""\s++["']""")
 # A later quote of the same line that ends the text properly; all in between is one field, short and without structure.
 _INNER = re.compile(r'(?:[^"\\\n\[\]{},:]|\\.|"){0,120}?"(?=\s{0,20}(?:[,\]})]|\Z))')
-_BOUNDARY = re.compile(r"""[\]})][\s\]}),"']{0,20}(?:[\[{(][\s\]}),]{0,20}){1,8}["']""")
+_BOUNDARY = re.compile(r"""[\]})][\s\]}),"']{0,20}\s*+(?:[\[{(][\s\]}),]{0,20}){1,8}["']""")
 _STRUCTURE_NEXT = re.compile(r"\s{0,20}[,\[\]{}()]")
 _ITEM_NEXT = {
     '"': re.compile(r"\s{0,20},?\s{0,20}[\[{(]\s{0,20}'"),
@@ -90,10 +90,12 @@ def _bracket_before(text: str, start: int, stop: int) -> int | None:
     at = next((place for place, character in enumerate(run) if character in "[{(]})"), None)
     if at is None:
         return None
+    opens = run.rstrip()[-1:] in ("[", "{", "(")
     if run[at] in "[{(":
+        if not opens:
+            return None
         closed = _CLOSED.search(tail)
         return stop - len(tail) + closed.start() if closed else stop - len(run) + at
-    opens = any(character in "[{(" for character in run[at:])
     if opens or ("," in run[at:] and _KEY.match(text, stop + 1)):
         return stop - len(run) + at
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hippogpu.openie import parse_entities, parse_triples
@@ -12,6 +12,9 @@ from hippogpu.openie.json_text import find_json
 from hippogpu.openie.parse import DROP_CHARACTERS
 from hippogpu.openie.replies import Wants, read_numbers, read_reply
 from hippogpu.types import Triple
+
+# Time is bounded in CPU seconds by the unit tests; wall time on a busy machine says nothing.
+law = settings(deadline=None)
 
 WANTS = st.sampled_from(["entities", "triples", "both"])
 ANY_TEXT = st.text(st.characters())
@@ -24,6 +27,7 @@ FIELDS = st.tuples(ANY_TEXT, ANY_TEXT, ANY_TEXT)
 TALK = st.text(st.characters(exclude_characters="[]{}()<:=\ufeff\0"), max_size=40)
 
 
+@law
 @given(text=ANY_TEXT | JSON_LIKE, wants=WANTS)
 @example(text='"\\', wants="both")
 @example(text="{'", wants="triples")
@@ -35,12 +39,14 @@ def test_any_text_is_read_with_a_reason_for_what_is_missing(text: str, wants: Wa
     assert reply.fault is None or reply.fault.startswith("the reply")
 
 
+@law
 @given(text=ANY_TEXT | JSON_LIKE)
 def test_any_text_gives_numbers_in_range_or_none(text: str) -> None:
     numbers = read_numbers(text, most=5)
     assert numbers is None or numbers <= {1, 2, 3, 4, 5}
 
 
+@law
 @given(items=st.lists(JSON))
 def test_a_whole_list_under_its_key_is_read_as_parse_triples_reads_it(items: list[object]) -> None:
     flat = [item for item in items if not isinstance(item, list | dict)]
@@ -48,6 +54,7 @@ def test_a_whole_list_under_its_key_is_read_as_parse_triples_reads_it(items: lis
     assert (reply.triples, reply.drops) == parse_triples(json.loads(json.dumps(flat)))
 
 
+@law
 @given(good=st.lists(FIELDS, unique=True), before=TALK, after=TALK, ascii_=st.booleans())
 def test_talk_around_the_json_changes_no_triple(
     good: list[tuple[str, str, str]], before: str, after: str, ascii_: bool
@@ -57,12 +64,14 @@ def test_talk_around_the_json_changes_no_triple(
     assert reply.triples == tuple(Triple(*fields) for fields in good)
 
 
+@law
 @given(names=st.lists(ANY_TEXT))
 def test_bare_names_are_read_as_parse_entities_reads_them(names: list[str]) -> None:
     reply = read_reply(json.dumps(names), wants="entities")
     assert (reply.entities, reply.drops) == parse_entities(names)
 
 
+@law
 @given(good=st.lists(FIELDS, unique=True, min_size=1), data=st.data())
 def test_cutting_a_reply_keeps_a_head_of_its_triples(good: list[tuple[str, str, str]], data: st.DataObject) -> None:
     text = json.dumps({"triples": good})
@@ -72,6 +81,7 @@ def test_cutting_a_reply_keeps_a_head_of_its_triples(good: list[tuple[str, str, 
     assert len(kept) <= len(read_reply(text[: cut + 1], wants="triples").triples)
 
 
+@law
 @given(value=st.lists(JSON) | st.dictionaries(ANY_TEXT, JSON))
 def test_json_is_found_as_json_reads_it(value: object) -> None:
     text = json.dumps(value)
@@ -79,6 +89,7 @@ def test_json_is_found_as_json_reads_it(value: object) -> None:
     assert find_json(f"```json\n{text}\n```") == (json.loads(text), False, "")
 
 
+@law
 @given(fields=st.lists(FIELDS, unique=True))
 def test_python_written_triples_are_read_without_evaluating_them(fields: list[tuple[str, str, str]]) -> None:
     plain = [triple for triple in fields if all(field.isprintable() for field in triple)]
