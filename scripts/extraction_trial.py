@@ -6,17 +6,17 @@ Used by test-llm and test-vllm. What is tried is the machinery with a real model
 import gzip
 import json
 import os
-import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from guided_replies import begins, stored_replies, whole, widest_space
 
 from hippogpu.demo import demo_folder
 from hippogpu.llm import Engine, Request, Usage
@@ -41,7 +41,6 @@ SHORT = {
     "required": ["entities"],
     "additionalProperties": False,
 }
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"?')
 
 
 class Checks:
@@ -128,6 +127,28 @@ def successes(index: Path) -> Counter[str]:
     return Counter(line["key"] for line in logged(index) if line["record"]["error"] is None)
 
 
+def left_of(session: int) -> list[str]:
+    """The commands of a session that still run after some patience."""
+    end = time.monotonic() + 20.0
+    while (left := _running_in(session)) and time.monotonic() < end:
+        time.sleep(0.2)
+    return left
+
+
+def _running_in(session: int) -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue
+            if int(fields[3]) == session and fields[0] != b"Z":
+                found.append(command)
+    return found
+
+
 def read_and_kill(trial: Trial, checks: Checks) -> Counter[str]:
     """Starts reading and kills the run when some passages are finished; what was finished."""
     began = time.monotonic()
@@ -142,6 +163,8 @@ def read_and_kill(trial: Trial, checks: Checks) -> Counter[str]:
     before = successes(trial.index)
     killed = process.returncode == -signal.SIGKILL and KILLED_AFTER <= len(before) < PASSAGES
     checks.that(killed, "killed in the middle", f"{len(before)} of {PASSAGES} read, {time.monotonic() - began:.0f} s")
+    left = left_of(process.pid)
+    checks.that(not left, "the killed run leaves no process behind", left or "")
     return before
 
 
@@ -159,46 +182,6 @@ def resume(trial: Trial, checks: Checks, before: Counter[str]) -> dict[str, Any]
     unread = [drop for line in logged(trial.index) for drop in line["record"]["drops"] if "JSON" in drop[0]]
     checks.that(not unread, "no reply was unreadable", unread or "")
     return extraction
-
-
-def stored_replies(index: Path) -> Iterator[tuple[str, str, int]]:
-    """Text, finish and tokens of each reply that the index remembers."""
-    database = sqlite3.connect(index / "openie" / "replies.sqlite")
-    rows = database.execute("SELECT text, finish, completion FROM replies").fetchall()
-    database.close()
-    return ((text.decode(), finish, tokens) for text, finish, tokens in rows)
-
-
-def fits(value: Any) -> bool:
-    """Whether a reply has the form that the prompts' schemas ask for."""
-
-    def texts(items: Any, most: int) -> bool:
-        return isinstance(items, list) and len(items) <= most and all(isinstance(t, str) and t for t in items)
-
-    if not isinstance(value, dict) or not value or set(value) - {"entities", "triples"}:
-        return False
-    triples = value.get("triples", [])
-    return texts(value.get("entities", []), 100) and all(texts(one, 3) and len(one) == 3 for one in triples)
-
-
-def whole(text: str) -> bool:
-    """Whether a text is JSON of that form."""
-    try:
-        return fits(json.loads(text))
-    except ValueError:
-        return False
-
-
-def begins(text: str) -> bool:
-    """Whether a text that was cut is the beginning of JSON of that form: all but its last item, closed, has it."""
-    ends = [place for place, sign in enumerate(text) if sign in ",["][-8:]
-    starts = [text, *(text[:end] for end in reversed(ends)), *(text[: end + 1] for end in reversed(ends))]
-    return any(whole(start + close) for start in starts for close in ("", "}", "]}", "]]}"))
-
-
-def widest_space(text: str) -> int:
-    """Longest run of white space outside the strings of a JSON text."""
-    return max((len(run) for run in re.findall(r"\s+", _STRINGS.sub("", text))), default=0)
 
 
 def check_replies(index: Path, checks: Checks, *, most_space: int) -> None:

@@ -34,7 +34,7 @@ ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_CPU_KVC
 MODEL = f"""
 [llm]
 engine = "vllm"
-in_flight = {IN_FLIGHT}
+in_flight = 3
 window = {WINDOW}
 dtype = "float32"
 """
@@ -141,20 +141,6 @@ def in_flight_levels(events: list[str]) -> list[int]:
     return levels
 
 
-def session_of(pid: int) -> list[int]:
-    """The running processes of a session."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdecimal():
-            try:
-                fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == pid and fields[0] != b"Z":
-                found.append(int(folder.name))
-    return found
-
-
 def interrupt(trial: trials.Trial, checks: trials.Checks) -> None:
     """Ctrl-C, which reaches the whole process group: what is in flight is finished, then the run ends."""
     before = len(trials.successes(trial.index))
@@ -171,7 +157,8 @@ def interrupt(trial: trials.Trial, checks: trials.Checks) -> None:
     checks.that(process.returncode == 130 and after > before and held == 0, claim, found)
     if process.returncode != 130:
         sys.stderr.write(messages)
-    checks.that(not session_of(process.pid), "it leaves no process behind")
+    left = trials.left_of(process.pid)
+    checks.that(not left, "it leaves no process behind", left or "")
 
 
 def offline(model: Path, work: Path, checks: trials.Checks) -> None:
