@@ -14,7 +14,7 @@ from hippogpu.backends.devices import find_device
 from hippogpu.cli import options
 from hippogpu.cli.output import count_rows, note, people, print_json, table
 from hippogpu.config import as_mapping
-from hippogpu.errors import EncoderError
+from hippogpu.errors import ConfigError, EncoderError, MissingExtraError
 from hippogpu.openie import verify_log
 from hippogpu.store import current_manifest, logs_folder
 from hippogpu.store import verify as verify_index
@@ -31,6 +31,7 @@ EXTRAS = {
     "cugraph13 or cugraph12": "pylibcugraph",
     "vllm": "vllm",
 }
+_SHOWN = ("hippogpu", "python", "cores", "backend", "default_encoder", "default_extractor")
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "tokenizers")
 
 
@@ -117,13 +118,14 @@ def doctor(json: options.Json = False) -> None:
         "gpu_reason": gpu.reason,
         "default_encoder": weights,
         "default_encoder_found": found,
+        "default_extractor": _default_extractor(),
         "packages": versions,
         "extras": extras,
     }
     if json:
         print_json(value)
     else:
-        rows = [[name, str(value[name])] for name in ("hippogpu", "python", "cores", "backend", "default_encoder")]
+        rows = [[name, str(value[name])] for name in _SHOWN]
         rows.append(["gpu", gpu.reason if gpu.device is None else str(gpu.device)])
         rows += [[name, text] for name, text in versions.items()]
         people().print(table("This installation", ["what", "value"], rows))
@@ -145,3 +147,13 @@ def _weights() -> tuple[str, bool]:
         return default_embedder().name, True
     except EncoderError as error:
         return str(error), False
+
+
+def _default_extractor() -> str:
+    """Who reads passages where no language model is configured, or why nobody can."""
+    from hippogpu.openie import SpacyExtractor
+
+    try:
+        return SpacyExtractor().name
+    except (MissingExtraError, ConfigError) as error:
+        return str(error)

@@ -177,6 +177,7 @@ def test_verify_finds_an_altered_line_of_the_extraction_log(folder: Path) -> Non
 def test_doctor_tells_what_is_installed() -> None:
     value = json.loads(run_verb(app, "doctor", "--json").out)
     assert value["default_encoder"] == "all-MiniLM-L6-v2@53aa5117"
+    assert value["default_extractor"].startswith("spacy-en_core_web_sm")
 
 
 def test_the_command_is_installed() -> None:
