@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from hippogpu.config import PROFILES, IndexConfig, RunConfig, SearchConfig, as_mapping, read_configs, with_values
+from hippogpu.config import (
+    PROFILES,
+    ExtractConfig,
+    IndexConfig,
+    LlmConfig,
+    RunConfig,
+    SearchConfig,
+    as_mapping,
+    read_configs,
+    with_values,
+)
 from hippogpu.errors import ConfigError
 
 WRONG: list[tuple[type, str, Any]] = [
@@ -35,6 +45,8 @@ WRONG: list[tuple[type, str, Any]] = [
     (SearchConfig, "tolerance", None),
     (RunConfig, "backend", "cuda9"),
     (RunConfig, "budget_bytes", 2**20 - 1),
+    *((LlmConfig, key, value) for key in ("url", "model", "key_variable", "dtype") for value in (5, None, True)),
+    (ExtractConfig, "spacy_model", 3),
 ]
 
 
@@ -42,6 +54,11 @@ WRONG: list[tuple[type, str, Any]] = [
 def test_a_value_out_of_range_names_configuration_key_and_value(kind: type, key: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=rf"'{key}' of {kind.__name__} must be .*Got {value!r}"):
         kind(**{key: value})
+
+
+def test_a_refused_address_is_shown_without_its_password() -> None:
+    with pytest.raises(ConfigError, match=r"Got 'htp://\*\*\*@host/v1'"):
+        LlmConfig(url="htp://name:pass/word@host/v1")
 
 
 @pytest.mark.parametrize(
