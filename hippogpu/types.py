@@ -70,7 +70,8 @@ class Record:
     """What an extractor said of one passage: the kept triples, the entities, and what was dropped.
 
     error is None for a success; otherwise the passage has no facts and is tried again on the next run.
-    usage is what a language model was asked and wrote for it, over all its requests.
+    usage is what a language model was asked and wrote for it, over all its requests. outage says of a failure that
+    the extractor could not be reached: it is no fault of the passage and counts as no attempt.
     """
 
     passage_id: str
@@ -79,6 +80,7 @@ class Record:
     drops: tuple[Drop, ...] = ()
     error: str | None = None
     usage: Usage = NO_TOKENS
+    outage: bool = False
 
 
 @dataclass(frozen=True, slots=True)

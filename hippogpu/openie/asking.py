@@ -13,6 +13,7 @@ from hippogpu.llm import Failure, Llm, Reply, Request, open_llm
 from hippogpu.openie.prompts import (
     ENTITIES,
     JOINT,
+    MOST_VERIFIED,
     TRIPLES,
     VERIFY,
     VERSION,
@@ -25,7 +26,9 @@ from hippogpu.openie.prompts import (
 from hippogpu.openie.replies import ReadReply, read_numbers, read_reply
 from hippogpu.types import NO_TOKENS, Drop, Passage, Record, Triple
 
-# So many requests in a row that found no server end the run: it would only fail every passage that is left.
+# No name of a model can be taken for that of another extractor.
+PREFIX = "llm-"
+# So many passages in a row that found no server, or were refused alike, end the run: it would only fail the others.
 GIVE_UP_AFTER = 100
 # A greedy model that wrote something unusable writes it again.
 RETRY_TEMPERATURE = 0.3
@@ -44,7 +47,8 @@ class LlmExtractor:
     to `largest_tokens`. Entities that cannot be had are done without, and the record says so.
 
     name changes with the model, the prompting and the words of the prompts: other results are not mixed with these.
-    ExtractionError when 100 requests in a row, or all of a run, found no server.
+    A request that finds no server leaves its passage to the next run (Record.outage). ExtractionError when 100 passages
+    in a row found none or were refused with the same words, or when a run found no server at all.
     """
 
     def __init__(self, llm: Llm, config: ExtractConfig = ExtractConfig(), *, temperature: float = 0.0) -> None:  # noqa: B008
@@ -52,7 +56,7 @@ class LlmExtractor:
         self.config = config
         self.temperature = temperature
         verified = "-verified" if config.verify else ""
-        self.name = f"{llm.model}-{config.prompting}{verified}-{VERSION}"
+        self.name = f"{PREFIX}{llm.model}-{config.prompting}{verified}-{VERSION}"
 
     def close(self) -> None:
         """Lets the model, or the connections to it, go; a second close does nothing."""
@@ -77,7 +81,7 @@ def open_extractor(
 
 
 class _Run:
-    """The passages under way: those with a request to send, and the failures that may be the server's."""
+    """The passages under way: those with a request to send, and failures since the last real reply."""
 
     def __init__(self, passages: Iterator[Passage], extractor: LlmExtractor) -> None:
         self._passages, self._extractor = passages, extractor
@@ -95,34 +99,40 @@ class _Run:
         """The records that a reply finishes, those that were held back among them."""
         case: _Case = reply.request.tag
         record = case.take(reply)
-        unreachable = reply.failure is not None and reply.failure.unreachable
-        if not unreachable:
+        if reply.failure is None and not reply.remembered:
             self._reached = True
-            yield from self._held
-            self._held = []
+            yield from self._let_go()
         if record is None:
             self._ready.append(case)
-        elif unreachable and record.error is not None:
-            self._hold(record)
+        elif record.error is not None and reply.failure is not None:
+            yield from self._hold(record)
         else:
             yield record
 
     def end(self) -> Iterator[Record]:
         """The failures that are held back still, when there was a server at all."""
-        if self._held and not self._reached:
+        if self._held and not self._reached and all(record.outage for record in self._held):
             raise self._given_up()
-        yield from self._held
+        yield from self._let_go()
 
-    def _hold(self, record: Record) -> None:
-        """Keeps a failure back until another reply shows that the server is there."""
+    def _let_go(self) -> list[Record]:
+        held, self._held = self._held, []
+        return held
+
+    def _hold(self, record: Record) -> list[Record]:
+        """Keeps a failure back until a real reply shows that not every request meets it."""
         self._held.append(record)
-        if len(self._held) >= GIVE_UP_AFTER:
+        if len(self._held) < GIVE_UP_AFTER:
+            return []
+        if all(record.outage for record in self._held) or len({record.error for record in self._held}) == 1:
             raise self._given_up()
+        return self._let_go()
 
     def _given_up(self) -> ExtractionError:
+        count = f"{len(self._held)} passages in a row" if len(self._held) > 1 else "The passage"
         return ExtractionError(
-            f"{len(self._held)} requests in a row had no reply; the last one: {self._held[-1].error}. Check the server "
-            "and [llm] of the configuration, then run again: finished passages are kept, these do not count as failed."
+            f"{count} had no reply; the last failure: {self._held[-1].error}. Check the server and [llm] of the "
+            "configuration, then run again: finished passages are kept, and these do not count as failed."
         )
 
 
@@ -157,7 +167,7 @@ class _Case:
         if reply.failure is not None:
             return self._failed(reply.failure)
         read = self._read(reply.text)
-        if reply.finish == "length":
+        if reply.finish == "length" or read.truncated:
             return self._cut(read)
         if read.fault is None:
             return self._accept(read)
@@ -167,7 +177,7 @@ class _Case:
     def _failed(self, failure: Failure) -> Record | None:
         """A request without a reply. One that found no server leaves the whole passage to the next run."""
         if failure.unreachable:
-            return self._failure(failure.reason)
+            return self._failure(failure.reason, outage=True)
         return self._unusable(failure.reason, refused=True)
 
     def _unusable(self, reason: str, *, refused: bool) -> Record | None:
@@ -181,12 +191,15 @@ class _Case:
         """What the reply says, in terms of what was asked; of a verification, the triples it leaves."""
         if self.prompt is not VERIFY:
             return read_reply(text, wants=self._wants())
-        stated = read_numbers(text, most=len(self.triples))
+        asked, rest = self.triples[:MOST_VERIFIED], self.triples[MOST_VERIFIED:]
+        stated = read_numbers(text, most=len(asked))
         if stated is None:
             return ReadReply((), (), (), "no list of numbers in the reply", False)
-        kept = tuple(triple for number, triple in enumerate(self.triples, start=1) if number in stated)
-        dropped = tuple(triple for number, triple in enumerate(self.triples, start=1) if number not in stated)
-        return ReadReply((), kept, tuple(Drop(NOT_STATED, compact(triple[:3])) for triple in dropped), None, False)
+        kept = [triple for number, triple in enumerate(asked, start=1) if number in stated]
+        drops = [Drop(NOT_STATED, compact(t[:3])) for number, t in enumerate(asked, start=1) if number not in stated]
+        if rest:
+            drops.append(Drop(UNVERIFIED, f"{len(rest)} triples beyond the first {MOST_VERIFIED}"))
+        return ReadReply((), (*kept, *rest), tuple(drops), None, False)
 
     def _wants(self) -> Literal["entities", "triples", "both"]:
         if self.prompt is JOINT:
@@ -201,7 +214,7 @@ class _Case:
         if self.budget < self.config.largest_tokens:
             self.budget = min(2 * self.budget, self.config.largest_tokens)
             return None
-        return self._settle(f"the reply is longer than {self.budget} tokens", refused=False)
+        return self._settle(f"the reply does not come to its end in {self.budget} tokens", refused=False)
 
     def _settle(self, reason: str, *, refused: bool) -> Record | None:
         """What comes of the question when its whole reply cannot be had: what there is of it, else a failure.
@@ -219,8 +232,8 @@ class _Case:
             return self._accept(ReadReply((), (), (), None, False))
         return self._failure(reason)
 
-    def _failure(self, reason: str) -> Record:
-        return Record(self.passage.id, (), self.entities, tuple(self.drops), reason, self.usage)
+    def _failure(self, reason: str, *, outage: bool = False) -> Record:
+        return Record(self.passage.id, (), self.entities, tuple(self.drops), reason, self.usage, outage)
 
     def _accept(self, read: ReadReply) -> Record | None:
         """Takes what was read and goes on to the next question, if there is one."""
@@ -233,7 +246,7 @@ class _Case:
             self.entities = read.entities
         self.triples = read.triples
         if self.config.verify and self.triples and self.prompt is not VERIFY:
-            self._begin(VERIFY, with_numbered(self.passage, self.triples))
+            self._begin(VERIFY, with_numbered(self.passage, self.triples[:MOST_VERIFIED]))
             return None
         return self._record()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hippogpu.types import Passage, Record
 
@@ -20,3 +20,14 @@ class Extractor(Protocol):
     def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
         """One Record a passage, in any order, as each is finished. A failed passage yields a Record with error set."""
         ...
+
+
+@runtime_checkable
+class AnswersById(Protocol):
+    """An extractor whose answer may hang on the passage's id (stored extractions may know only one of several).
+
+    Where it fails at a text under one id, the next id of that text is tried.
+    """
+
+    @property
+    def answers_by_id(self) -> bool: ...

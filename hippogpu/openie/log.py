@@ -2,8 +2,8 @@
 
     {"crc":"1c2d3e4f","key":"<content key of title, newline, text>","record":{…}}
 
-A record holds passage_id, error, entities, triples and drops; a failure also its attempt, a model's reply its tokens
-[prompt, cached, completion].
+A record holds passage_id, error, entities, triples and drops; a failure also its attempt, and outage when the extractor
+could not be reached; a model's reply its tokens [prompt, cached, completion].
 
 crc is the CRC-32 of the line's bytes behind the crc field (from "key" on, without the line break). Lines are ASCII:
 lone surrogates survive as escapes.
@@ -43,10 +43,11 @@ class Failed(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """The content keys that have a success, and what became of the others."""
+    """The content keys that have a success, what became of the others, and the damaged lines that were passed over."""
 
     finished: set[str]
     failed: dict[str, Failed]
+    damage: tuple[str, ...] = ()
 
 
 class Logged(NamedTuple):
@@ -87,7 +88,7 @@ class ExtractionLog:
     def append(self, key: str, record: Record, *, attempt: int = 1) -> None:
         """Adds one line; a line that could not be written whole is taken back before the error goes out.
 
-        attempt : which try of this text a failure is, from 1; a success does not say
+        attempt : how often this text was tried and failed, this time included unless it is an outage
         """
         if self._file < 0:
             raise UsageError(f"The extraction log '{self.path}' is closed. Open it again to append.")
@@ -123,8 +124,10 @@ class ExtractionLog:
         """What was tried and how it ended, without holding the records."""
         finished: set[str] = set()
         failed: dict[str, Failed] = {}
+        damage: list[str] = []
         for line in _read_lines(self.path):
             if isinstance(line, str):
+                damage.append(line)
                 continue
             reason = line.record["error"]
             if reason is None:
@@ -133,7 +136,7 @@ class ExtractionLog:
             elif line.key not in finished:
                 before = failed[line.key].attempts if line.key in failed else 0
                 failed[line.key] = Failed(_attempt(line, before), reason)
-        return Outcomes(finished, failed)
+        return Outcomes(finished, failed, tuple(damage))
 
     def close(self) -> None:
         """Waits for the disk and lets the file go; a second close does nothing."""
@@ -186,6 +189,8 @@ def _record_value(record: Record, attempt: int) -> dict[str, Any]:
     }
     if record.error is not None:
         value["attempt"] = attempt
+    if record.outage:
+        value["outage"] = True
     if record.usage != NO_TOKENS:
         value["tokens"] = record.usage
     return value
@@ -200,6 +205,7 @@ def decode_record(value: dict[str, Any]) -> Record:
         tuple(Drop(*drop) for drop in value["drops"]),
         value["error"],
         Usage(*value.get("tokens", ())),
+        value.get("outage", False),
     )
 
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
 from hippogpu.errors import ExtractionError, UsageError
-from hippogpu.openie.extractor import Extractor
-from hippogpu.openie.log import ExtractionLog, Outcomes
+from hippogpu.openie.extractor import AnswersById, Extractor
+from hippogpu.openie.log import ExtractionLog, Outcomes, Torn
+from hippogpu.openie.statistics import ByLength, LengthRow, word_count
 from hippogpu.text import content_key, identity
 from hippogpu.types import NO_TOKENS, Passage, Record, Usage
 
@@ -28,6 +29,10 @@ class ExtractionReport(NamedTuple):
     untouched   : passages that were not begun because the run was told to stop
     usage       : tokens that a language model read and wrote in this run
     seconds     : how long the run took
+    by_length   : what the records of this run hold, by the passages' length
+    records     : how many passages have their record from which extractor, those of other runs too (an index fills it)
+    torn        : a last line of the log that a crash had cut short, and that was moved aside
+    damage      : lines of the log that were passed over, "FILE:LINE: reason"
     """
 
     done: int = 0
@@ -38,10 +43,14 @@ class ExtractionReport(NamedTuple):
     untouched: int = 0
     usage: Usage = NO_TOKENS
     seconds: float = 0.0
+    by_length: tuple[LengthRow, ...] = ()
+    records: Mapping[str, int] = MappingProxyType({})
+    torn: Torn | None = None
+    damage: tuple[str, ...] = ()
 
 
 class ExtractionProgress(NamedTuple):
-    """So far: passages extracted, reused, texts whose last attempt failed or that are left alone; tokens of models."""
+    """So far: passages extracted, reused, failed or left alone; tokens of language models."""
 
     done: int
     reused: int
@@ -71,8 +80,8 @@ def extract_missing(
 ) -> ExtractionReport:
     """Extracts every passage whose text has no success in the log, appending each record as it is finished.
 
-    Text that several ids share is extracted once; when it fails under the first id, the next id is tried (stored
-    extractions may know only one of them). Passage ids must be distinct (see corpus.distinct), else UsageError.
+    Text that several ids share is extracted once (see AnswersById for what happens when it fails). Passage ids must be
+    distinct (see corpus.distinct), else UsageError.
     quarantine_after : a text with so many failures in the log is left alone, unless retry_failed
     stop             : once it says so no passage is begun; those that are under way are finished
     on_progress      : called after each record
@@ -83,12 +92,12 @@ def extract_missing(
         for record in extractor.extract(waiting):
             _note(record, run, log)
             if on_progress is not None:
-                failed = len(run.errors) + len(run.quarantined)
-                on_progress(ExtractionProgress(run.done, run.reused, failed, run.usage))
+                on_progress(run.progress())
         _fail_unanswered(run, extractor, log)
-        again = [] if stop() else _next_ids(run)
+        by_id = isinstance(extractor, AnswersById) and extractor.answers_by_id
+        again = _next_ids(run) if by_id and not stop() else []
         if not again:
-            return _report(run)
+            return _report(run, log)
         waiting = _sent(again, run)
 
 
@@ -104,7 +113,7 @@ class _Run:
         self.ids: set[str] = set()
         self.first: dict[str, str] = {}
         self.others: dict[str, list[Passage]] = {}
-        self.sent: dict[str, str] = {}
+        self.sent: dict[str, _Sent] = {}
         self.errors: dict[str, str] = {}
         self.untried: dict[str, list[Passage]] = {}
         self.quarantined: list[tuple[str, str]] = []
@@ -113,6 +122,28 @@ class _Run:
         self.untouched = 0
         self.usage = NO_TOKENS
         self.drops: Counter[str] = Counter()
+        self.by_length = ByLength()
+        self.damage = before.damage
+        self.shared = 0
+        self.shared_failures = 0
+
+    def progress(self) -> ExtractionProgress:
+        failed = len(self.errors) + self.shared_failures + len(self.quarantined)
+        return ExtractionProgress(self.done, self.reused + self.shared, failed, self.usage)
+
+    def share(self, key: str, ids: int) -> None:
+        """So many more ids have a text whose outcome is known."""
+        if key in self.errors:
+            self.shared_failures += ids
+        elif key in self.finished:
+            self.shared += ids
+
+
+class _Sent(NamedTuple):
+    """A passage on its way: the key of its text, and its words."""
+
+    key: str
+    words: int
 
 
 def _fresh(passages: Iterable[Passage], run: _Run) -> Iterator[Passage]:
@@ -125,6 +156,7 @@ def _fresh(passages: Iterable[Passage], run: _Run) -> Iterator[Passage]:
         before = run.before.get(key)
         if key in run.first:
             run.others.setdefault(key, []).append(passage)
+            run.share(key, 1)
         elif key in run.finished:
             run.reused += 1
         elif before is not None and before.attempts >= run.quarantine_after:
@@ -133,7 +165,7 @@ def _fresh(passages: Iterable[Passage], run: _Run) -> Iterator[Passage]:
             run.untouched += 1
         else:
             run.first[key] = passage.id
-            run.sent[passage.id] = key
+            run.sent[passage.id] = _Sent(key, word_count(passage.text))
             yield passage
 
 
@@ -143,28 +175,34 @@ def _key(passage: Passage) -> str:
 
 def _sent(passages: Iterable[Passage], run: _Run) -> Iterator[Passage]:
     for passage in passages:
-        run.sent[passage.id] = _key(passage)
+        run.sent[passage.id] = _Sent(_key(passage), word_count(passage.text))
         yield passage
 
 
 def _note(record: Record, run: _Run, log: ExtractionLog) -> None:
     """Logs one record under the key of the passage it answers."""
-    key = run.sent.pop(record.passage_id, None)
-    if key is None:
+    sent = run.sent.pop(record.passage_id, None)
+    if sent is None:
         raise ExtractionError(
             f"The extractor gave a record for passage '{record.passage_id}', which was not waiting for one. "
             "An extractor must yield one Record a passage, under the passage's id."
         )
-    before = run.before.get(key)
-    log.append(key, record, attempt=before.attempts + 1 if before else 1)
+    key, before = sent.key, run.before.get(sent.key)
+    attempts = before.attempts if before else 0
+    log.append(key, record, attempt=attempts + (not record.outage))
     run.drops.update(drop.reason for drop in record.drops)
     run.usage = run.usage.plus(record.usage)
+    run.by_length.add(sent.words, record)
+    others = len(run.others.get(key, ()))
+    if key in run.errors:
+        run.shared_failures -= others
     if record.error is None:
         run.done += 1
         run.errors.pop(key, None)
         run.finished.add(key)
     else:
         run.errors[key] = record.error
+    run.share(key, others)
 
 
 def _fail_unanswered(run: _Run, extractor: Extractor, log: ExtractionLog) -> None:
@@ -180,7 +218,7 @@ def _next_ids(run: _Run) -> list[Passage]:
     return [run.untried[key].pop(0) for key in run.errors if run.untried[key]]
 
 
-def _report(run: _Run) -> ExtractionReport:
+def _report(run: _Run, log: ExtractionLog) -> ExtractionReport:
     failed: list[tuple[str, str]] = []
     reused = run.reused
     for key, first in run.first.items():
@@ -189,8 +227,16 @@ def _report(run: _Run) -> ExtractionReport:
             failed.extend((id_, run.errors[key]) for id_ in (first, *others))
         else:
             reused += len(others)
-    seconds = time.monotonic() - run.started
-    quarantined = tuple(run.quarantined)
     return ExtractionReport(
-        run.done, reused, tuple(failed), dict(run.drops), quarantined, run.untouched, run.usage, seconds
+        run.done,
+        reused,
+        tuple(failed),
+        dict(run.drops),
+        tuple(run.quarantined),
+        run.untouched,
+        run.usage,
+        time.monotonic() - run.started,
+        run.by_length.rows(),
+        torn=log.torn,
+        damage=run.damage,
     )

@@ -15,6 +15,7 @@ from hippogpu.types import Passage, Triple
 
 FIELD_CHARACTERS = 200
 MOST_ITEMS = 100
+MOST_VERIFIED = 400
 
 
 class Prompt(NamedTuple):
@@ -38,7 +39,7 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": FIELD_CHARACTERS}
 _ENTITIES = {"type": "array", "items": _TEXT, "maxItems": MOST_ITEMS}
 _TRIPLE = {"type": "array", "items": _TEXT, "minItems": 3, "maxItems": 3}
 _TRIPLES = {"type": "array", "items": _TRIPLE, "maxItems": MOST_ITEMS}
-_NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": 4 * MOST_ITEMS}
+_NUMBERS = {"type": "array", "items": {"type": "integer", "minimum": 1}, "maxItems": MOST_VERIFIED}
 
 
 def _schema(**properties: dict[str, Any]) -> dict[str, Any]:

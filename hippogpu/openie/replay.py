@@ -59,6 +59,11 @@ class ReplayExtractor:
         return self._name
 
     @property
+    def answers_by_id(self) -> bool:
+        """Whether rows are found by id, so that one id of a text may have a row where another has none."""
+        return bool(self._by_id)
+
+    @property
     def unused(self) -> int:
         return self._rows - len(self._used)
 

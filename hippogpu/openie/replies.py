@@ -30,8 +30,8 @@ class ReadReply(NamedTuple):
     """What a reply holds.
 
     drops     : exactly what was not taken, and why
-    fault     : why nothing of what was wanted could be read, so that it must be asked for again; None when the wanted
-                list was there, even an empty one. A reply that should hold both must hold the triples.
+    fault     : why nothing of what was wanted could be read, so that it must be asked for again; None when something
+                was kept, or the wanted list was there and empty. A reply that should hold both must hold the triples.
     truncated : the reply ended before its JSON did; what was complete is kept
     """
 
@@ -53,8 +53,12 @@ def read_reply(text: str, *, wants: Wants) -> ReadReply:
     triples, triple_drops = parse_triples(sorted_out.triples)
     drops = (*found.drops, *sorted_out.drops, *entity_drops, *triple_drops)
     kind = "names" if wants == "entities" else "triples"
-    read = kind in sorted_out.found or bool(entities if wants == "entities" else triples)
-    fault = None if read else _fault(text, found, kind)
+    kept, items = (entities, sorted_out.names) if wants == "entities" else (triples, sorted_out.triples)
+    fault = (
+        None
+        if kept or (kind in sorted_out.found and not items)
+        else _fault(text, found, kind, len(items) if kind in sorted_out.found else 0)
+    )
     return ReadReply(entities, triples, drops, fault, found.truncated)
 
 
@@ -96,14 +100,17 @@ def _whole(item: object) -> int | None:
     return item if isinstance(item, int) and not isinstance(item, bool) else None
 
 
-def _fault(text: str, found: FoundValues, kind: str) -> str:
+def _fault(text: str, found: FoundValues, kind: str, items: int) -> str:
     if not text.strip():
         return "the reply is empty"
     if not found.values and found.truncated:
         return "the reply is a thought that does not end"
     if not found.values:
         return "the reply holds no JSON"
-    return f"the reply holds no list of {'entities' if kind == 'names' else 'triples'}"
+    what = "entities" if kind == "names" else "triples"
+    if items:
+        return f"the reply's list of {items} can not be read as {what}"
+    return f"the reply holds no list of {what}"
 
 
 class _Sorter:

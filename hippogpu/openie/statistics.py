@@ -42,6 +42,21 @@ class LengthRow(NamedTuple):
         return 100 * _ratio(self.triples, self.words)
 
 
+class ByLength:
+    """Counts records by the length of their passage, one after another."""
+
+    def __init__(self) -> None:
+        self._sums = [_Sums() for _ in range(len(LENGTHS) + 1)]
+
+    def add(self, words: int, record: Record | None) -> None:
+        """One more passage of so many words, with its record, or None where it has none."""
+        self._sums[bisect_left(LENGTHS, words)].add(words, record)
+
+    def rows(self) -> tuple[LengthRow, ...]:
+        """One row a range of lengths, shortest first, with the ranges that hold no passage."""
+        return tuple(_row(most, row) for most, row in zip((*LENGTHS, None), self._sums, strict=True))
+
+
 @dataclass(slots=True)
 class _Sums:
     passages: int = 0
@@ -65,16 +80,19 @@ class _Sums:
 
 
 def by_length(texts: Iterable[str], records: Iterable[Record | None]) -> tuple[LengthRow, ...]:
-    """One row a range of lengths, shortest first, with the ranges that hold no passage.
+    """The rows of ByLength for texts and records that run in parallel and are read once.
 
-    texts and records run in parallel and are read once. Words are what spaces part, so languages that write none
-    between words count a passage as a few. ValueError when one runs out before the other.
+    ValueError when one runs out before the other.
     """
-    sums = [_Sums() for _ in range(len(LENGTHS) + 1)]
+    counted = ByLength()
     for text, record in zip(texts, records, strict=True):
-        words = len(text.split())
-        sums[bisect_left(LENGTHS, words)].add(words, record)
-    return tuple(_row(most, row) for most, row in zip((*LENGTHS, None), sums, strict=True))
+        counted.add(word_count(text), record)
+    return counted.rows()
+
+
+def word_count(text: str) -> int:
+    """How many words the text has: what spaces part, so a language that writes none has a few a passage."""
+    return len(text.split())
 
 
 def _row(most_words: int | None, sums: _Sums) -> LengthRow:

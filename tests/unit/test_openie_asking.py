@@ -171,7 +171,7 @@ def test_a_cut_reply_whose_longer_one_finds_no_server_is_left_to_the_next_run() 
 
 def test_a_reply_cut_before_its_first_triple_fails_the_passage() -> None:
     (record,), _ = run(answering(triples=cut('{"triples":[["Ad')), max_tokens=64, largest_tokens=64)
-    assert record.error == "the reply is longer than 64 tokens"
+    assert record.error == "the reply does not come to its end in 64 tokens"
 
 
 def test_verification_drops_what_the_passage_does_not_state() -> None:
@@ -180,6 +180,14 @@ def test_verification_drops_what_the_passage_does_not_state() -> None:
     assert [triple[:3] for triple in record.triples] == [("Ada", "wrote", "notes")]
     assert record.drops == ((NOT_STATED, '["Ada","ate","notes"]'),)
     assert engine.asked[-1].messages[-1].content.endswith('1. ["Ada","wrote","notes"]\n2. ["Ada","ate","notes"]')
+
+
+def test_triples_beyond_what_a_verification_can_list_are_kept_and_told() -> None:
+    many = json.dumps({"triples": [["Ada", "wrote", f"note {number}"] for number in range(450)]})
+    (record,), engine = run(answering(triples=many, stated='{"stated":[2]}'), verify=True)
+    assert len(record.triples) == 51
+    assert record.drops[-1] == (UNVERIFIED, "50 triples beyond the first 400")
+    assert "401." not in engine.asked[-1].messages[-1].content
 
 
 def test_a_verification_that_cannot_be_had_keeps_the_triples_and_says_so() -> None:
@@ -211,8 +219,61 @@ def test_a_refused_request_fails_its_passage_alone() -> None:
 
 def test_a_run_that_never_finds_the_server_ends_with_its_reason_and_fails_no_passage() -> None:
     extractor = LlmExtractor(Llm(ScriptedEngine(lambda request: DOWN)))
-    with pytest.raises(ExtractionError, match=r"2 requests in a row had no reply.*connection refused.*\[llm\]"):
+    with pytest.raises(ExtractionError, match=r"2 passages in a row had no reply.*connection refused.*\[llm\]"):
         list(extractor.extract(iter([ADA, BOB])))
+
+
+def test_replies_that_are_remembered_do_not_show_that_the_server_is_there() -> None:
+    class Remembering(ScriptedEngine):
+        def stream(self, next_request):
+            yield from (replace(reply, remembered=reply.failure is None) for reply in super().stream(next_request))
+
+    engine = Remembering(answering(triples=DOWN))
+    with pytest.raises(ExtractionError, match="2 passages in a row"):
+        list(LlmExtractor(Llm(engine)).extract(iter([ADA, BOB])))
+
+
+def test_passages_that_found_no_server_at_the_end_of_a_run_are_outages() -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Answer:
+        asked.append(request)
+        return GOOD[step(request)] if len(asked) <= 2 else DOWN
+
+    records, _ = run(answer, [ADA, BOB], in_flight=1)
+    assert [(record.passage_id, record.error, record.outage) for record in records] == [
+        ("p1", None, False),
+        ("p2", "connection refused", True),
+    ]
+
+
+def test_a_hundred_passages_that_are_refused_alike_end_the_run() -> None:
+    passages = (Passage(f"p{number}", "", "Text.") for number in range(10_000))
+    engine = ScriptedEngine(lambda request: Failure("status 418: no"))
+    with pytest.raises(ExtractionError, match=r"100 passages in a row.*418"):
+        list(LlmExtractor(Llm(engine)).extract(passages))
+
+
+def test_passages_that_are_refused_each_in_its_own_words_are_failures_of_their_own() -> None:
+    passages = (Passage(f"p{number}", "", f"Text {number}.") for number in range(150))
+    engine = ScriptedEngine(lambda request: Failure(f"{request.messages[-1].content} is too long"))
+    records = list(LlmExtractor(Llm(engine)).extract(passages))
+    assert (len(records), {record.outage for record in records}) == (150, {False})
+
+
+@pytest.mark.parametrize(
+    "text", ['{"triples":[["Ada","wrote","notes"],["Ada","was in', '{"triples":[["Ada","wrote","notes"],']
+)
+def test_a_reply_that_ends_before_its_json_is_a_cut_one_whatever_the_server_calls_it(text: str) -> None:
+    whole = '{"triples":[["Ada","wrote","notes"],["Ada","was in","London"]]}'
+    (record,), engine = run(answering(triples=[text, whole]))
+    assert (len(record.triples), [request.max_tokens for request in engine.asked]) == (2, [1024, 1024, 2048])
+
+
+@pytest.mark.parametrize("text", ['{"triples":["a","b","c"]}', '{"triples":[{"a":"b"}]}', '{"triples":["Ada wrote."]}'])
+def test_a_reply_of_which_nothing_can_be_kept_is_no_empty_success(text: str) -> None:
+    (record,), engine = run(answering(triples=text))
+    assert (record.error is not None, len(engine.asked)) == (True, 4)
 
 
 def test_a_server_that_goes_away_for_good_ends_the_run_after_a_hundred_requests() -> None:
@@ -224,7 +285,7 @@ def test_a_server_that_goes_away_for_good_ends_the_run_after_a_hundred_requests(
 
     passages = (Passage(f"p{number}", "", "Text.") for number in range(10_000))
     records = LlmExtractor(Llm(ScriptedEngine(answer, in_flight=2))).extract(passages)
-    with pytest.raises(ExtractionError, match=f"{GIVE_UP_AFTER} requests"):
+    with pytest.raises(ExtractionError, match=f"{GIVE_UP_AFTER} passages"):
         assert [record.error for record in records] == [None, None]
     assert len(asked) == 4 + GIVE_UP_AFTER
 
@@ -245,7 +306,7 @@ def test_the_name_tells_model_prompting_and_verification_apart() -> None:
         for verify in (True, False)
     }
     assert len(names) == 4
-    assert all(name.startswith("m-") and prompts.VERSION in name for name in names)
+    assert all(name.startswith("llm-m-") and prompts.VERSION in name for name in names)
 
 
 @pytest.mark.parametrize("prompt", [prompts.ENTITIES, prompts.TRIPLES, prompts.JOINT, prompts.VERIFY])

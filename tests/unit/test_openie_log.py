@@ -55,7 +55,7 @@ def test_failures_count_while_there_is_no_success(tmp_path: Path) -> None:
         for attempt, record in enumerate([FAILED, FAILED, last], start=1):
             log.append("k", record, attempt=attempt)
         assert log.load()[:2] == ({"k": last}, {"k": 3})
-        assert log.outcomes() == (set(), {"k": (3, "refused")})
+        assert log.outcomes() == (set(), {"k": (3, "refused")}, ())
 
 
 def test_failures_of_one_run_under_several_ids_are_one_attempt(tmp_path: Path) -> None:

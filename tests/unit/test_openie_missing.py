@@ -20,6 +20,7 @@ class Fake:
     """Says one triple of every passage, but fails the ids it is told to and stops after so many."""
 
     name = "fake"
+    answers_by_id = True
 
     def __init__(self, *, failing: str = "", stop_after: int = 99, silent: str = "") -> None:
         self.failing, self.stop_after, self.silent = failing, stop_after, silent
@@ -156,6 +157,47 @@ def test_tokens_are_summed_over_the_run_and_told_on_the_way(tmp_path: Path) -> N
     with ExtractionLog(tmp_path / "m.jsonl") as log:
         assert extract_missing(PASSAGES, Counted(), log, on_progress=told.append).usage == (30, 12, 6)
     assert [so_far.usage.completion for so_far in told] == [2, 4, 6]
+
+
+def test_another_id_of_a_text_is_not_tried_where_the_answer_does_not_hang_on_it(tmp_path: Path) -> None:
+    class Reading(Fake):
+        answers_by_id = False
+
+    twins = [PASSAGES[0]._replace(id=id_) for id_ in "xyz"]
+    extractor = Reading(failing="xyz")
+    report = run(tmp_path, twins, extractor)
+    assert (extractor.seen, [id_ for id_, _ in report.failed]) == (["x"], ["x", "y", "z"])
+
+
+def test_an_outage_is_a_failure_but_no_attempt(tmp_path: Path) -> None:
+    class Down(Fake):
+        def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
+            yield from (Record(passage.id, (), error="no server", outage=True) for passage in passages)
+
+    for _ in range(5):
+        assert run(tmp_path, PASSAGES[:1], Down()).failed == (("a", "no server"),)
+    assert run(tmp_path, PASSAGES[:1], Fake()).done == 1
+
+
+def test_progress_counts_every_id_of_a_text(tmp_path: Path) -> None:
+    told: list[ExtractionProgress] = []
+    twins = [PASSAGES[0]._replace(id=id_) for id_ in "xyz"]
+    with ExtractionLog(tmp_path / "m.jsonl") as log:
+        extract_missing([*twins, PASSAGES[1]], Fake(failing="b"), log, on_progress=told.append)
+    assert told[-1].ids == 4
+
+
+def test_the_report_tells_what_this_run_read_by_length(tmp_path: Path) -> None:
+    row = run(tmp_path, PASSAGES, Fake(failing="b")).by_length[0]
+    assert (row.passages, row.failed, row.triples, row.words) == (3, 1, 2, 4)
+
+
+def test_damaged_lines_and_a_torn_tail_of_the_log_are_told(tmp_path: Path) -> None:
+    run(tmp_path, PASSAGES, Fake())
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"text", b"next", 1).replace(b'"a"', b'"x"', 1)[:-20])
+    report = run(tmp_path, PASSAGES, Fake())
+    assert (report.done, len(report.damage), report.torn is not None) == (2, 1, True)
 
 
 def log_key(id_: str) -> str:
