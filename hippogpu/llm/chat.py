@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 from hippogpu.llm.retry import BUSY
 from hippogpu.llm.values import Finish, Request
+from hippogpu.llm.words import masked, shortened
 from hippogpu.text import readable
 from hippogpu.types import Usage
 
-_SHORT = 200
+# Above this a server's count of tokens is none; its sums would also outgrow what the reply cache stores.
+_MOST_TOKENS = 10**9
 _SCHEMA_WORDS = ("response_format", "json_schema", "json_object", "schema", "guided", "grammar")
+_CUT_SHORT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_BROKEN_OFF = frozenset({"error", "abort"})
 _REFUSAL_WORDS = ("unsupported", "not support", "instead", "not permitted", "unrecognized", "unknown", "unexpected")
 
 
@@ -41,16 +46,23 @@ class Answered(NamedTuple):
 class Problem(NamedTuple):
     """Why an answer is none.
 
-    reason : for people, in one line
+    reason : what it is, for people
     status : the HTTP status; 0 when there was none
     again  : whether the same request may be answered later
-    detail : the server's words in full, for `adapted`
+    words  : what the server says of it, in full and as it came, with whatever secret it repeats
+    detail : the beginning of the answer, for `adapted`
     """
 
     reason: str
     status: int = 0
     again: bool = False
+    words: str = ""
     detail: str = ""
+
+    def told(self, secrets: Iterable[str] = ()) -> str:
+        """The reason with the server's words, masked and shortened."""
+        words = shortened(masked(self.words, secrets))
+        return f"{self.reason}: {words}" if words else self.reason
 
 
 def body_of(request: Request, model: str, dialect: Dialect) -> bytes:
@@ -83,14 +95,13 @@ def largest_body(request: Request) -> int:
 def read_answer(status: int, raw: bytes) -> Answered | Problem:
     """What the bytes of an answer say."""
     if not 200 <= status < 300:
-        detail = raw[:4096].decode("utf-8", "replace")
-        return Problem(f"status {status}: {_message(raw)}", status, status in BUSY, detail)
+        return _refusal(status, raw)
     try:
         answer = json.loads(raw)
     except (ValueError, RecursionError):
-        return Problem(f"an answer that is no JSON: {_shortened(raw.decode('utf-8', 'replace'))}", status, again=True)
+        return Problem("an answer that is no JSON", status, True, raw.decode("utf-8", "replace"))
     if not isinstance(answer, dict):
-        return Problem(f"an answer that is no object: {_shortened(str(answer))}", status)
+        return Problem("an answer that is no object", status, words=str(answer))
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return _without_choices(answer, raw)
@@ -124,22 +135,30 @@ def _without_choices(answer: dict[str, Any], raw: bytes) -> Problem:
     error = answer.get("error")
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code >= 400:
-        return Problem(f"status {code}: {_message(raw)}", code, code in BUSY, raw[:4096].decode("utf-8", "replace"))
-    return Problem(f"an answer without choices: {_message(raw)}")
+        return _refusal(code, raw)
+    return Problem("an answer without choices", words=_message(raw))
+
+
+def _refusal(status: int, raw: bytes) -> Problem:
+    detail = raw[:4096].decode("utf-8", "replace")
+    return Problem(f"status {status}", status, status in BUSY, _message(raw), detail)
 
 
 def _choice(choice: dict[str, Any], usage: Usage) -> Answered | Problem:
     message = choice.get("message")
     message = message if isinstance(message, dict) else {}
-    finish: Finish = "length" if choice.get("finish_reason") == "length" else "stop"
-    if choice.get("finish_reason") == "content_filter":
+    reason = str(choice.get("finish_reason")).lower()
+    finish: Finish = "length" if reason in _CUT_SHORT else "stop"
+    if reason == "content_filter":
         return Problem("the server's content filter stopped the reply")
+    if reason in _BROKEN_OFF:
+        return Problem(f"the server ended the reply with '{reason}'", again=True)
     text = _text(message.get("content"))
     if text is None and finish == "length":
         return Answered("", finish, usage)
     if text is None:
         refusal = message.get("refusal")
-        return Problem(f"the model refused: {_shortened(str(refusal))}" if refusal else "a reply without text")
+        return Problem("the model refused", words=str(refusal)) if refusal else Problem("a reply without text")
     return Answered(text, finish, usage)
 
 
@@ -155,25 +174,23 @@ def _usage(usage: Any) -> Usage:
         return Usage()
     details = usage.get("prompt_tokens_details")
     cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else 0
-    return Usage(_count(usage.get("prompt_tokens")), cached, _count(usage.get("completion_tokens")))
+    prompt = _count(usage.get("prompt_tokens"))
+    return Usage(prompt, min(cached, prompt), _count(usage.get("completion_tokens")))
 
 
 def _count(value: Any) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    """A number of tokens as a server tells it; 0 for what cannot be one."""
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return int(value) if whole and 0 < value <= _MOST_TOKENS else 0
 
 
 def _message(raw: bytes) -> str:
-    """The server's own words, shortened."""
-    text = raw[:4096].decode("utf-8", "replace")
+    """The server's own words."""
+    text = raw.decode("utf-8", "replace")
     try:
         answer = json.loads(raw)
     except (ValueError, RecursionError):
-        return _shortened(text)
+        return text
     error = answer.get("error", answer) if isinstance(answer, dict) else answer
     words = (error.get("message") or error.get("detail")) if isinstance(error, dict) else error
-    return _shortened(str(words or text))
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text[: 8 * _SHORT].split())
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+    return str(words or text)

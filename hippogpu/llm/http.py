@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from hippogpu.config import LlmConfig
+from hippogpu.config.checks import without_login
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.llm.background import BackgroundLoop
 from hippogpu.llm.engine import NextRequest
@@ -29,10 +30,12 @@ class HttpEngine:
     A request that finds the server busy, broken or gone is sent config.attempts times at most. Status 429 and a
     spent rate limit (x-ratelimit-remaining-…: 0) hold every request back until the time that the server names (10
     minutes at most), other faults only the request that met them. A 429 is no attempt while others are answered.
-    The key comes from the environment variable config.key_variable and goes nowhere but into the request.
+    The key comes from the environment variable config.key_variable and goes nowhere but into the request; so do a
+    name and password in the url, which go before the key. endpoint is the url without them.
 
-    Its failures are `unreachable` when nothing else was answered since the request first failed, and for status 401,
-    403 and 404, which concern every request.
+    Its failures are `unreachable` when nothing else was answered since the request first failed, and for faults that
+    concern every request: a wrong key, model or address, a redirect, no credit. ConfigError, when it is made, for an
+    address, certificates or a proxy that cannot be used.
     """
 
     def __init__(
@@ -44,11 +47,13 @@ class HttpEngine:
         chance: Chance = random.random,
     ) -> None:
         if not config.url or not config.model:
-            raise ConfigError(f"The http engine needs 'url' and 'model'. Got '{config.url}' and '{config.model}'.")
+            raise ConfigError(
+                f"The http engine needs 'url' and 'model'. Got '{without_login(config.url)}' and '{config.model}'."
+            )
         self.model = config.model
-        self.endpoint = config.url.rstrip("/")
         self.in_flight = config.in_flight
         self._sender = Sender(config, clock=clock, sleep=sleep, chance=chance)
+        self.endpoint = self._sender.endpoint
         self._loop: BackgroundLoop | None = None
         self._closed = False
         self._lock = Lock()

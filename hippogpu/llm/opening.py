@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hippogpu.config import LlmConfig
+from hippogpu.config.checks import without_login
 from hippogpu.errors import ConfigError
 from hippogpu.llm.cache import ReplyCache
 from hippogpu.llm.client import Llm
@@ -31,7 +32,7 @@ def open_engine(config: LlmConfig) -> Engine:
         wanted = "'model', a name or a folder," if config.engine == "vllm" else "'url' and 'model'"
         raise ConfigError(
             f"No language model is configured for the engine '{config.engine}'. Set {wanted} under [llm] of the "
-            f"configuration. Got url '{config.url}' and model '{config.model}'."
+            f"configuration. Got url '{without_login(config.url)}' and model '{config.model}'."
         )
     if config.engine == "vllm":
         from hippogpu.llm.vllm import VllmEngine

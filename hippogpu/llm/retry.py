@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 
-# Statuses of a server that may answer the same request later.
-BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+# Statuses of a server that may answer the same request later; from 520 on they are those of Cloudflare and Anthropic.
+BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, *range(520, 531)})
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.5, 60.0
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
 _SECONDS = re.compile(r"\d+(?:\.\d+)?")
@@ -35,7 +35,7 @@ def retry_after_s(header: str | None, *, now: datetime) -> float | None:
         return float(header)
     try:
         return max((parsedate_to_datetime(header) - now).total_seconds(), 0.0)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 

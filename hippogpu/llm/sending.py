@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,11 +10,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from hippogpu.config import LlmConfig
-from hippogpu.errors import ConfigError, require_extra
+from hippogpu.errors import require_extra
+from hippogpu.llm.access import access_to, certificates, client
 from hippogpu.llm.chat import Answered, Dialect, Problem, adapted, body_of, largest_body, read_answer
+from hippogpu.llm.faults import Concern, advice, concern
 from hippogpu.llm.pause import Chance, Clock, Pause, Sleep
 from hippogpu.llm.retry import asked_wait_s, rate_limit_reset_s, wait_s
 from hippogpu.llm.values import Failure, Reply, Request
+from hippogpu.llm.words import without_stop
 
 if TYPE_CHECKING:
     import httpx
@@ -60,26 +61,26 @@ class _Tries:
 class Sender:
     """The connections to one server, and the pauses and refusals that concern all requests; used in one event loop.
 
+    endpoint       the base address, without a password
     answered       requests that were answered
     notes          what the server would not take and is no longer sent, a sentence each
     peak_in_flight most requests that were on their way at once
+    ConfigError for an address, a key, certificates or a proxy that cannot be used.
     """
 
     def __init__(self, config: LlmConfig, *, clock: Clock, sleep: Sleep, chance: Chance) -> None:
         self._httpx = cast("Any", require_extra("httpx", package="httpx", extra="http", purpose="The http engine"))
         self._config = config
-        try:
-            self._address: httpx.URL = self._httpx.URL(f"{config.url.rstrip('/')}/chat/completions")
-        except self._httpx.InvalidURL as error:
-            raise ConfigError(f"The 'url' of LlmConfig is no address: {error}. Got '{config.url}'.") from error
-        self._key = _key(config.key_variable)
+        self._access = access_to(config, self._httpx)
+        self.endpoint = self._access.endpoint
         self._sleep, self._chance = sleep, chance
         self._pause = Pause(clock, sleep, chance)
         self._places = asyncio.Semaphore(config.in_flight)
         self._dialect = Dialect()
-        self._certificates: ssl.SSLContext | None = None
-        self._clients: list[httpx.AsyncClient] = []
-        self._idle: list[httpx.AsyncClient] = []
+        self._certificates = certificates(self._httpx)
+        # The first one is made here, so that what cannot be used is told before anything is asked.
+        self._clients: list[httpx.AsyncClient] = [self._connected()]
+        self._idle = list(self._clients)
         self._on_the_way = 0
         self.answered = 0
         self.notes: list[str] = []
@@ -109,37 +110,37 @@ class Sender:
 
     async def close(self) -> None:
         """Ends the connections."""
-        for client in self._clients:
-            await client.aclose()
+        for one in self._clients:
+            await one.aclose()
         self._clients, self._idle = [], []
 
     async def _send(self, request: Request, dialect: Dialect) -> _Received:
-        async with self._place() as client:
+        async with self._place() as one:
             try:
                 async with asyncio.timeout(self._config.timeout_s):
                     body = body_of(request, self._config.model, dialect)
-                    return await self._post(client, body, largest_body(request))
+                    return await self._post(one, body, largest_body(request))
             except TimeoutError:
-                problem = f"no whole answer within {self._config.timeout_s:g} s"
+                problem = Problem(f"no whole answer within {self._config.timeout_s:g} s", again=True)
             except self._httpx.HTTPError as error:
-                problem = f"{type(error).__name__}: {error}"
-        return _Received(Problem(problem, again=True), {})
+                problem = Problem(type(error).__name__, again=True, words=str(error))
+        return _Received(problem, {})
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[httpx.AsyncClient]:
         """One of in_flight places, with a connection that no other request uses meanwhile."""
         async with self._places:
-            client = self._idle.pop() if self._idle else self._connected()
+            one = self._idle.pop() if self._idle else self._another()
             self._on_the_way += 1
             self.peak_in_flight = max(self.peak_in_flight, self._on_the_way)
             try:
-                yield client
+                yield one
             finally:
                 self._on_the_way -= 1
-                self._idle.append(client)
+                self._idle.append(one)
 
-    async def _post(self, client: httpx.AsyncClient, body: bytes, most: int) -> _Received:
-        async with client.stream("POST", self._address, content=body) as response:
+    async def _post(self, one: httpx.AsyncClient, body: bytes, most: int) -> _Received:
+        async with one.stream("POST", self._access.target, content=body) as response:
             raw = bytearray()
             async for part in response.aiter_bytes():
                 raw += part
@@ -155,17 +156,11 @@ class Sender:
 
         With 64 connections that is 5 of the 7.6 ms of processor time that a request takes (httpcore 1.0.9).
         """
-        if self._certificates is None:
-            self._certificates = self._httpx.create_ssl_context()
-        client: httpx.AsyncClient = self._httpx.AsyncClient(
-            headers={"Content-Type": "application/json"}
-            | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
-            limits=self._httpx.Limits(max_connections=1, max_keepalive_connections=1),
-            timeout=None,
-            verify=self._certificates,
-        )
-        self._clients.append(client)
-        return client
+        return client(self._access, self._httpx, self._certificates)
+
+    def _another(self) -> httpx.AsyncClient:
+        self._clients.append(self._connected())
+        return self._clients[-1]
 
     def _wait_s(self, sent: int, headers: Mapping[str, str]) -> float:
         asked = asked_wait_s(headers, now=datetime.now(UTC))
@@ -179,7 +174,7 @@ class Sender:
             return False
         if sent == self._dialect:
             self._dialect, refused = change
-            self.notes.append(f"The server at '{self._config.url}' refused {refused}. It said: {self._safe(problem)}")
+            self.notes.append(f"The server at '{self.endpoint}' refused {refused}. It said: {self._told(problem)}")
         return True
 
     def _spent(self, tries: _Tries) -> bool:
@@ -187,25 +182,16 @@ class Sender:
         return tries.attempts >= most or tries.sent >= _PATIENCE * most
 
     def _failed(self, request: Request, problem: Problem, tries: _Tries) -> Reply:
-        reason = self._safe(problem) + (f" ({tries.sent} tries)" if tries.sent > 1 else "") + self._advice(problem)
+        about = concern(problem)
         alone = problem.again and not tries.others_pass(self.answered)
-        unreachable = alone or problem.status in {401, 403, 404}
-        return Reply(request, "", "failed", failure=Failure(reason, unreachable), tries=tries.sent)
+        reason = self._told(problem) + (f" ({tries.sent} tries)" if tries.sent > 1 else "")
+        if about is not None:
+            reason = f"{reason}. {self._advice(about)}"
+        return Reply(request, "", "failed", failure=Failure(reason, alone or about is not None), tries=tries.sent)
 
-    def _advice(self, problem: Problem) -> str:
-        if problem.status in {401, 403}:
-            return f". Check the key in {self._config.key_variable} and its right to '{self._config.model}'."
-        if problem.status == 404:
-            return f". Check the address '{self._config.url}' and the model '{self._config.model}'."
-        return ""
+    def _advice(self, about: Concern) -> str:
+        config = self._config
+        return advice(about, endpoint=self.endpoint, model=config.model, key_variable=config.key_variable)
 
-    def _safe(self, problem: Problem) -> str:
-        return problem.reason.replace(self._key, "***") if self._key else problem.reason
-
-
-def _key(variable: str) -> str:
-    """The key in an environment variable; empty when there is none."""
-    key = os.environ.get(variable, "").strip()
-    if not key.isascii() or not key.isprintable():
-        raise ConfigError(f"The key in {variable} has characters that no HTTP header can hold. Set it again.")
-    return key
+    def _told(self, problem: Problem) -> str:
+        return without_stop(problem.told(self._access.secrets))

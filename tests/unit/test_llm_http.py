@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from llm_asking import SCHEMA, Served, request, served
 
 from hippogpu.config import LlmConfig
 from hippogpu.errors import ConfigError
-from hippogpu.llm import Usage
+from hippogpu.llm import Llm, ReplyCache, Usage
 from hippogpu.llm.http import HttpEngine
 from hippogpu.testing.llm_answers import Answer, Asked
 from hippogpu.testing.llm_faults import Faults
@@ -90,7 +91,7 @@ def test_a_reply_that_met_its_limit_is_cut_and_says_so() -> None:
     assert (reply.finish, len(reply.text)) == ("length", 40)
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 409, 425, 500, 502, 503, 504, 520, 524, 529, 530])
 def test_a_busy_server_is_asked_again_after_a_longer_wait_each_time(status: int) -> None:
     with served(LlmServer(rule=failing_first(2, Answer(status, "busy")))) as one:
         (reply,) = one.ask(request())
@@ -197,7 +198,7 @@ def test_an_answer_that_floods_is_cut_off_at_its_size() -> None:
         ([1], "an answer that is no object"),
         ({"choices": [{"message": {"content": None}}]}, "a reply without text"),
         ({"choices": [{}]}, "a reply without text"),
-        ({"choices": [{"message": {"content": None, "refusal": "I will not."}}]}, "the model refused: I will not."),
+        ({"choices": [{"message": {"content": None, "refusal": "I will not."}}]}, "the model refused: I will not"),
         ({"choices": [{"message": {"content": "a"}, "finish_reason": "content_filter"}]}, "content filter"),
         ({"error": {"code": 400, "message": "bad"}}, "status 400: bad"),
     ],
@@ -290,3 +291,42 @@ def test_a_redirect_is_not_followed_away_from_the_endpoint() -> None:
         (reply,) = one.ask(request())
     assert reply.failure is not None
     assert reply.failure.reason.startswith("status 307")
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"])
+def test_every_servers_word_for_a_cut_reply_is_known(reason: str) -> None:
+    answer = {"choices": [{"message": {"content": "a"}, "finish_reason": reason}]}
+    with served(LlmServer(rule=lambda _: Answer(200, answer))) as one:
+        (reply,) = one.ask(request())
+    assert (reply.finish, reply.text) == ("length", "a")
+
+
+@pytest.mark.parametrize("reason", [None, 3, {}, ["length"], "end_turn", "eos"])
+def test_any_other_reason_to_finish_is_a_whole_reply(reason: Any) -> None:
+    answer = {"choices": [{"message": {"content": "a"}, "finish_reason": reason}]}
+    with served(LlmServer(rule=lambda _: Answer(200, answer))) as one:
+        assert one.ask(request())[0].finish == "stop"
+
+
+@pytest.mark.parametrize("reason", ["error", "abort"])
+def test_a_reply_that_the_server_broke_off_is_asked_for_again(reason: str) -> None:
+    broken = {"choices": [{"message": {"content": "half"}, "finish_reason": reason}]}
+    with served(LlmServer(rule=failing_first(1, Answer(200, broken)))) as one:
+        (reply,) = one.ask(request())
+    assert (reply.finish, reply.tries) == ("stop", 2)
+
+
+@pytest.mark.parametrize("wrong", [10**30, 10**9 + 1, -5, "7", True, None, float("nan"), float("inf"), 1e300, 0.5, [3]])
+def test_numbers_of_tokens_that_cannot_be_are_none(tmp_path: Path, wrong: Any) -> None:
+    usage = {"prompt_tokens": wrong, "completion_tokens": wrong, "prompt_tokens_details": {"cached_tokens": wrong}}
+    answer = {"choices": [{"message": {"content": "a"}}], "usage": usage}
+    server = LlmServer(rule=lambda _: Answer(200, answer))
+    with served(server) as one, Llm(one.engine, ReplyCache(tmp_path / "r.sqlite")) as llm:
+        assert (llm.ask([request()])[0].usage, llm.spent.uncounted) == (Usage(), 1)
+
+
+def test_a_whole_number_written_as_a_float_counts_and_no_more_is_cached_than_was_read() -> None:
+    usage = {"prompt_tokens": 12.0, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 99}}
+    answer = {"choices": [{"message": {"content": "a"}}], "usage": usage}
+    with served(LlmServer(rule=lambda _: Answer(200, answer))) as one:
+        assert one.ask(request())[0].usage == Usage(12, 12, 3)

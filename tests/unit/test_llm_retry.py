@@ -27,6 +27,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
     assert retry_after_s("Thu, 01 Jan 2026 00:00:30 GMT", now=NOW) == 30.0
     assert retry_after_s("Wed, 31 Dec 2025 00:00:00 GMT", now=NOW) == 0.0
     assert retry_after_s("soon", now=NOW) is None
+    assert retry_after_s("Mon, 01 Jan 99999999999999999999 00:00:00 GMT", now=NOW) is None
 
 
 @pytest.mark.parametrize(
