@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from hippogpu.config import Configs, ExtractConfig, ExtractorName, LlmConfig, Prompting, with_values
 from hippogpu.errors import ConfigError, UsageError
-from hippogpu.index.reading import last_extractor
+from hippogpu.index.reading import used_extractors
 from hippogpu.llm import Llm, Prices, open_llm, prices_of
 from hippogpu.openie import Extractor, LlmExtractor, NoExtractor, ReplayExtractor
 from hippogpu.store import has_index, logs_folder
@@ -73,12 +73,13 @@ def _name(folder: Path, config: ExtractConfig, model: LlmConfig, openie: Path | 
         return config.extractor
     if model.configured:
         return model.engine
-    last = last_extractor(folder)
+    used = used_extractors(folder)
+    if not used and not has_index(folder):
+        return "spacy"
+    last = (used or [""])[-1]
     if last == NoExtractor.name:
         return "none"
-    if last.startswith(SPACY) or not (last or has_index(folder)):
-        return "spacy"
-    return ""
+    return "spacy" if last.startswith(SPACY) else ""
 
 
 def _opened(folder: Path, settings: LlmConfig) -> Llm:

@@ -70,7 +70,7 @@ def refusals_of(chosen: Chosen) -> tuple[Refusal, ...]:
     return tuple(chosen.extractor.refusals) if isinstance(chosen.extractor, ReplayExtractor) else ()
 
 
-def extraction_value(writer: Index, chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
+def extraction_value(chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
     """The report of an extraction as JSON."""
     value: dict[str, Any] = {
         "extractor": chosen.extractor.name if chosen.extractor else None,
@@ -82,7 +82,10 @@ def extraction_value(writer: Index, chosen: Chosen, report: ExtractionReport) ->
         "drops": dict(report.drops),
         "seconds": round(report.seconds, 3),
         "passages_a_second": round(report.done / report.seconds, 3) if report.seconds else None,
-        "by_length": [_length_value(row) for row in writer.extraction_by_length()],
+        "by_length": [_length_value(row) for row in report.by_length],
+        "records": dict(report.records),
+        "log_damage": list(report.damage),
+        "log_torn": None if report.torn is None else str(report.torn.moved_to),
     }
     return value | ({"model": _model_value(chosen, report)} if chosen.llm else {})
 
@@ -104,8 +107,9 @@ def _model_value(chosen: Chosen, report: ExtractionReport) -> dict[str, Any]:
         "remembered": spent.remembered,
         "failed": spent.failed,
         "tokens": report.usage._asdict(),
+        "uncounted": spent.uncounted,
         "tokens_a_second": round(sum(report.usage[::2]) / report.seconds, 1) if report.seconds else None,
-        "cost": round(cost(report.usage, prices), 6) if prices else None,
+        "cost": round(cost(report.usage, prices), 6) if prices and not spent.uncounted else None,
         "notes": list(chosen.llm.notes),
     }
 
@@ -116,8 +120,10 @@ def show_extraction(value: dict[str, Any]) -> None:
     names = ("extracted", "reused", "failed", "quarantined", "untouched")
     counts = {name: len(value[name]) if isinstance(value[name], list) else value[name] for name in names}
     speed = f", {value['passages_a_second']:,.1f} passages/s" if value["extracted"] else ""
-    title = f"Extraction by {value['extractor'] or 'what was read before'}{speed}"
+    title = f"Extraction by {value['extractor']}{speed}" if value["extracted"] else "Extraction: nothing was read"
     out.print(table(title, list(counts), [[f"{count:,}" for count in counts.values()]]))
+    if value["records"]:
+        out.print(table("Records by extractor", ["extractor", "passages"], count_rows(value["records"])))
     if value["drops"]:
         out.print(table("Dropped from replies", ["reason", "count"], count_rows(value["drops"])))
     lengths = [row for row in value["by_length"] if row["passages"]]
@@ -134,10 +140,11 @@ def _cell(value: float | None) -> str:
 
 
 def _show_model(model: dict[str, Any]) -> None:
-    price = "unknown price" if model["cost"] is None else f"{model['cost']:,.4f}"
-    rows = [[name, f"{model[name]:,}"] for name in ("requests", "tries", "remembered", "failed", "tokens_a_second")] + [
-        [f"{name} tokens", f"{count:,}"] for name, count in model["tokens"].items()
-    ]
+    price = "unknown" if model["cost"] is None else f"{model['cost']:,.4f}"
+    counts = {name: model[name] for name in ("requests", "tries", "remembered", "failed", "uncounted")}
+    counts |= {f"{name} tokens": count for name, count in model["tokens"].items()}
+    counts["tokens a second"] = model["tokens_a_second"]
+    rows = [[name, f"{count:,}"] for name, count in counts.items()]
     people().print(table(f"{model['name']} at {model['endpoint']}", ["what", "count"], [*rows, ["cost", price]]))
     for line in model["notes"]:
         people().print(line, markup=False)
@@ -151,9 +158,20 @@ def tell_failures(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> N
         [f"{id_}: {why}" for id_, why in report.quarantined],
         quiet=quiet,
     )
+    note_list("Damaged lines of extraction logs, passed over", report.damage, quiet=quiet)
+    if report.torn is not None:
+        note(f"A last line that was cut short ({report.torn.moved_bytes:,} bytes) was moved to {report.torn.moved_to}.")
+    kept = [name for name in report.records if chosen.extractor is not None and name != chosen.extractor.name]
+    if kept and not report.done:
+        note(
+            f"Every passage keeps the record it has, by {' or '.join(kept)}. Index into another folder to read them all "
+            "anew.",
+            quiet=quiet,
+        )
     if chosen.extractor is not None and chosen.extractor.name.startswith(SPACY) and report.done:
         note(
             f"Read by {chosen.extractor.name}, without a language model: entities and the sentences they stand in. A "
-            "language model states which relation holds between them, and reads other languages: see docs/llm.md.",
+            "language model states which relation holds between them, and reads other languages; give it another "
+            "folder: see docs/llm.md.",
             quiet=quiet,
         )

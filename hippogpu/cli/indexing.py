@@ -17,7 +17,7 @@ from hippogpu.cli.extraction_report import (
     show_extraction,
     tell_failures,
 )
-from hippogpu.cli.output import count_rows, note_list, people, print_json, progress, table
+from hippogpu.cli.output import count_rows, note, note_list, people, print_json, progress, table
 from hippogpu.config import Configs, IndexConfig, read_configs, with_values
 from hippogpu.corpus import read_corpus
 from hippogpu.embed import Embedder, embedder_from_name
@@ -87,7 +87,7 @@ def index(
         value = {
             "index": str(folder),
             **_added(added._replace(duplicates=duplicates), joined, refused),
-            "extraction": extraction_value(writer, chosen, extraction),
+            "extraction": extraction_value(chosen, extraction),
         }
         report = None
         if not extract_only and not stop():
@@ -98,13 +98,13 @@ def index(
         print_json(value)
     else:
         _show(folder, value)
+    if added.edges_gone:
+        note(f"{added.edges_gone:,} edges of one's own went with passages that are no longer there.", quiet=quiet)
     note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
     tell_failures(chosen, extraction, quiet=quiet)
-    damage = report.damage if report else ()
-    note_list("Damaged lines of extraction logs, passed over", damage, quiet=quiet)
     if stop():
         raise KeyboardInterrupt
-    if refused or extraction.failed or extraction.quarantined or damage:
+    if refused or extraction.failed or extraction.quarantined or extraction.damage:
         raise typer.Exit(1)
 
 
@@ -126,6 +126,7 @@ def _added(added: AddReport, joined: EdgeReport, refused: tuple[Refusal, ...]) -
         "unchanged": added.unchanged,
         "duplicates": added.duplicates,
         "edges_added": joined.added + joined.updated,
+        "edges_gone": added.edges_gone,
         "refused": [item._asdict() for item in refused],
     }
 
@@ -137,7 +138,6 @@ def _built(report: CommitReport) -> dict[str, Any]:
         "counts": dict(report.counts),
         "triples_dropped": dict(report.dropped),
         "truncated": report.truncated,
-        "log_damage": list(report.damage),
         "spoiled": report.spoiled,
         "diffusion": report.diffusion,
         "seconds": {stage: round(spent, 3) for stage, spent in report.seconds.items()},

@@ -116,6 +116,7 @@ def encode(
 def build(
     root: Path,
     reading: Reading,
+    extraction: ExtractionReport,
     own: PlacedEdges,
     *,
     embedder: Embedder,
@@ -167,7 +168,7 @@ def build(
         generation,
         True,
         counts,
-        reading.report,
+        extraction,
         tabulated.dropped,
         truncated,
         reading.damage,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +18,7 @@ from hippogpu.openie import (
     Extractor,
     Logged,
     NoExtractor,
+    Outcomes,
     extract_missing,
 )
 from hippogpu.openie.missing import never
@@ -25,24 +28,24 @@ from hippogpu.text import content_key
 from hippogpu.types import Record
 
 OnExtracted = Callable[[ExtractionProgress, int], None]
-_LAST = "LAST"
+_USED = "extractors.json"
+_NAME_BYTES = 100
 
 
 class Reading(NamedTuple):
-    """Passages with the extractor that read each ("" for none), the record of each, and how extraction went.
+    """Passages with the extractor that read each ("" for none), and the record of each.
 
     damage : lines of the extraction logs that were passed over, "FILE:LINE: reason"
     """
 
     passages: Passages
     records: tuple[Record | None, ...]
-    report: ExtractionReport
     damage: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How passages are read. extractor None takes the logs alone, with that of the extractor used last.
+    """How passages are read. extractor None takes the logs alone.
 
     quarantine_after, retry_failed, stop : see openie.extract_missing
     on_progress : called with what is done so far and the number of ids to read
@@ -55,47 +58,63 @@ class Reader:
     on_progress: OnExtracted | None = None
 
 
-def read(root: Path, passages: Passages, keys: Sequence[str], reader: Reader) -> Reading:
-    """The record of each passage: from the log it was read from, else from the extractor's log, else extracted now.
+def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader) -> ExtractionReport:
+    """Reads every passage that no log has a success for, and tells who has read which.
 
     keys : one a passage, the content key under which its record is logged
-    What a log has lost since is extracted again. ConfigError when an extractor is needed and there is none.
+    A passage keeps the record it has, whoever read it. What a log has lost since is read again. ConfigError when an
+    extractor is needed and there is none.
     """
-    newest = reader.extractor.name if reader.extractor is not None else last_extractor(root)
+    used = used_extractors(root)
+    newest = reader.extractor.name if reader.extractor is not None else (used or [""])[-1]
     passages = reopened(passages, newest)
-    logs = {name: _logged(root, name) for name in sorted(set(passages.extractors) - {"", newest})}
-    records, report = _held(logs, keys, passages.extractors), ExtractionReport()
-    names = [name if record else "" for name, record in zip(passages.extractors, records, strict=True)]
+    asked = [newest] if newest and reader.extractor is None else []
+    logs = {name: _outcomes(root, name) for name in [*asked, *_others(passages, used, newest)]}
+    names = _owners(passages, keys, {name: log.finished for name, log in logs.items()}, newest=newest)
+    kept = Counter(names[row] for row in passages.rows if names[row] in logs)
     if reader.extractor is not None:
-        logs[newest], report = _extracted(root, passages, names, reader.extractor, reader)
-    elif newest:
-        logs[newest] = _logged(root, newest)
-        report = _report_of(passages, names, keys, logs[newest])
-    names = [name or newest for name in names]
-    records = _held(logs, keys, names)
-    names = [name if record else "" for name, record in zip(names, records, strict=True)]
-    if reader.extractor is None:
-        _require_tried(names, keys, logs.get(newest))
+        report = _extracted(root, passages, names, reader.extractor, reader)
+        records = kept + Counter({newest: report.done + report.reused})
+    else:
+        report = ExtractionReport(failed=_failures(passages, names, keys, logs.get(newest)))
+        records = kept
+    damage = (*(line for log in logs.values() for line in log.damage), *report.damage)
+    return report._replace(reused=report.reused + kept.total(), records=dict(records), damage=damage)
+
+
+def collect(root: Path, passages: Passages, keys: Sequence[str], newest: str) -> Reading:
+    """The record of each passage: from the log it was read from, else the newest extractor's, else any that has one."""
+    passages = reopened(passages, newest)
+    used = used_extractors(root)
+    logs = {name: _logged(root, name) for name in dict.fromkeys([newest, *_others(passages, used, newest)]) if name}
+    successes = {name: log.records for name, log in logs.items()}
+    held = {name: {key for key, record in log.items() if record.error is None} for name, log in successes.items()}
+    names = _owners(passages, keys, held, newest=newest)
+    records = tuple(successes[name][key] if name else None for name, key in zip(names, keys, strict=True))
     damage = tuple(line for log in logs.values() for line in log.damage)
-    return Reading(replace(passages, extractors=names), records, report, damage)
+    return Reading(replace(passages, extractors=names), records, damage)
 
 
 def log_path(root: Path, extractor: str) -> Path:
     """Where an extractor's log lies: its name; a digest tells names apart that no file can be called by."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in extractor)[:100]
+    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in extractor)
+    safe = safe.encode()[:_NAME_BYTES].decode(errors="ignore")
     name = safe if safe == extractor else f"{safe}-{content_key(extractor)[:8]}"
     return logs_folder(root) / f"{name}.jsonl"
 
 
-def last_extractor(root: Path) -> str:
-    """The name of the extractor that was used last in this folder, "" when there was none."""
-    path = logs_folder(root) / _LAST
+def used_extractors(root: Path) -> list[str]:
+    """The names of the extractors that have read passages of this folder, the last one at the end."""
+    path = logs_folder(root) / _USED
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        names = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        return ""
-    except OSError as error:
-        raise ExtractionError(f"'{path}' cannot be read ({error}). Set its permissions, or remove it.") from error
+        return []
+    except (OSError, ValueError) as error:
+        raise ExtractionError(f"'{path}' cannot be read ({error}). Remove it: only the order is lost.") from error
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ExtractionError(f"'{path}' is no list of names. Remove it: only the order is lost.")
+    return names
 
 
 def reopened(passages: Passages, newest: str) -> Passages:
@@ -105,20 +124,40 @@ def reopened(passages: Passages, newest: str) -> Passages:
     return replace(passages, extractors=["" if name == NoExtractor.name else name for name in passages.extractors])
 
 
+def _others(passages: Passages, used: Sequence[str], newest: str) -> list[str]:
+    """The extractors beside the newest whose logs may have a record: owners of passages, and those used before."""
+    names = [*used[::-1], *sorted(set(passages.extractors))]
+    return [name for name in dict.fromkeys(names) if name not in ("", newest, NoExtractor.name)]
+
+
+def _owners(passages: Passages, keys: Sequence[str], held: Mapping[str, Container[str]], *, newest: str) -> list[str]:
+    """Whose record each passage has: its own extractor's, else the newest's, else that of the first that has one.
+
+    held : the keys that each extractor has a success of. A name that is not in it is taken at its word.
+    """
+    order = [name for name in (newest, *held) if name in held]
+
+    def owner(own: str, key: str) -> str:
+        if own and (own not in held or key in held[own]):
+            return own
+        return next((name for name in order if key in held[name]), "")
+
+    return [owner(own, key) for own, key in zip(passages.extractors, keys, strict=True)]
+
+
 def _extracted(
     root: Path, passages: Passages, names: Sequence[str], extractor: Extractor, reader: Reader
-) -> tuple[Logged, ExtractionReport]:
-    """The extractor's log after a run over what the other logs do not know."""
+) -> ExtractionReport:
+    """A run of the extractor over what the other logs do not know."""
     wanted = [number for number, row in enumerate(passages.rows) if names[row] in ("", extractor.name)]
-    tell = reader.on_progress
 
     def progress(so_far: ExtractionProgress) -> None:
-        if tell is not None:
-            tell(so_far, len(wanted))
+        if so_far.done == 1:
+            _note_use(root, extractor.name)
+        if reader.on_progress is not None:
+            reader.on_progress(so_far, len(wanted))
 
     with ExtractionLog(log_path(root, extractor.name)) as log:
-        if last_extractor(root) != extractor.name:
-            write_atomically(logs_folder(root) / _LAST, extractor.name.encode("utf-8", "replace"))
         report = extract_missing(
             map(passages.named, wanted),
             extractor,
@@ -128,36 +167,43 @@ def _extracted(
             stop=reader.stop,
             on_progress=progress,
         )
-        return log.load(), report
+    if report.done + report.reused:
+        _note_use(root, extractor.name)
+    return report
 
 
-def _report_of(passages: Passages, names: Sequence[str], keys: Sequence[str], log: Logged) -> ExtractionReport:
-    """What a log says of the passages that no other log knows: how many it has, and which failed."""
-    reused, failed = 0, []
-    for id_, row in zip(passages.ids, passages.rows, strict=True):
-        record = None if names[row] else log.records.get(keys[row])
-        if record is not None and record.error is not None:
-            failed.append((id_, record.error))
-        reused += record is not None and record.error is None
-    return ExtractionReport(reused=reused, failed=tuple(failed))
+def _note_use(root: Path, name: str) -> None:
+    """Puts the extractor at the end of those used."""
+    used = used_extractors(root)
+    if used[-1:] == [name]:
+        return
+    path = logs_folder(root) / _USED
+    try:
+        write_atomically(path, json.dumps([*(other for other in used if other != name), name]).encode("ascii"))
+    except OSError as error:
+        raise ExtractionError(f"'{path}' cannot be written ({error}). Make room, then run again.") from error
 
 
-def _require_tried(names: Sequence[str], keys: Sequence[str], log: Logged | None) -> None:
-    """ConfigError when a passage has no record and was never tried."""
-    untried = sum(not name and (log is None or key not in log.records) for name, key in zip(names, keys, strict=True))
+def _failures(
+    passages: Passages, names: Sequence[str], keys: Sequence[str], log: Outcomes | None
+) -> tuple[tuple[str, str], ...]:
+    """Id and reason of each passage without a record, by the last extractor's log; ConfigError for one never tried."""
+    open_ids = [(id_, keys[row]) for id_, row in zip(passages.ids, passages.rows, strict=True) if not names[row]]
+    tried = log.failed if log is not None else {}
+    untried = len({key for _, key in open_ids if key not in tried})
     if untried:
         raise ConfigError(
             f"{untried} passages have no extraction yet, or their log has lost it. Open the index with "
             "an extractor (on the command line: --extractor NAME, or --openie FILE)."
         )
+    return tuple((id_, tried[key].reason) for id_, key in open_ids)
+
+
+def _outcomes(root: Path, name: str) -> Outcomes:
+    with ExtractionLog(log_path(root, name)) as log:
+        return log.outcomes()
 
 
 def _logged(root: Path, name: str) -> Logged:
     with ExtractionLog(log_path(root, name)) as log:
         return log.load()
-
-
-def _held(logs: Mapping[str, Logged], keys: Sequence[str], names: Sequence[str]) -> tuple[Record | None, ...]:
-    """The success that each passage's own log has for it."""
-    records = (logs[name].records.get(key) if name in logs else None for key, name in zip(keys, names, strict=True))
-    return tuple(record if record is not None and record.error is None else None for record in records)

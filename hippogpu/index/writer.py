@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +18,9 @@ from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport
 from hippogpu.index.holdings import AddReport, Holdings, unstorable
-from hippogpu.index.reading import OnExtracted, Reader, Reading, last_extractor, read, reopened
+from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, used_extractors
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
-from hippogpu.openie.statistics import LengthRow, by_length
 from hippogpu.store import (
     Encoder,
     Passages,
@@ -60,7 +60,7 @@ class Index:
         if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
         self._holdings, self._edges = self._held()
-        self._reading: Reading | None = None
+        self._extraction: ExtractionReport | None = None
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -104,7 +104,7 @@ class Index:
 
     def add(self, passages: Iterable[Passage]) -> AddReport:
         """Takes in passages for the next commit: new ids are added, known ids with new content are updates."""
-        self._reading = None
+        self._extraction = None
         kept, refused, duplicates = distinct(passages)
         unfit: list[Refusal] = []
         report = self._holdings.add(self._groups(kept, unfit))
@@ -134,19 +134,12 @@ class Index:
         on_progress : called after each record with what is done so far and the number of ids to read
         """
         passages, keys = self._current()
-        if self._nothing_to_read(passages) and not self._holdings.changed:
-            return _all_reused(passages)
-        reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
-        self._reading = read(self.root, passages, keys, reader)
-        return self._reading.report
-
-    def extraction_by_length(self) -> tuple[LengthRow, ...]:
-        """What the records of all passages hold, by the passages' length; () unless extract has just read them."""
-        if self._reading is None:
-            return ()
-        passages = self._reading.passages
-        texts = (identity(*pair) for pair in zip(passages.titles, passages.texts, strict=True))
-        return by_length(texts, self._reading.records)
+        if self._nothing_to_do(passages):
+            self._extraction = _all_reused(passages)
+        else:
+            reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
+            self._extraction = extract(self.root, passages, keys, reader)
+        return self._extraction
 
     def commit(
         self,
@@ -182,20 +175,22 @@ class Index:
             # A backend that is not there is named before hours of work, not after.
             load_backend(self._run.backend)
         passages, keys = self._current()
-        stored, changed = self._stored, self._holdings.changed or self._edges.changed
-        if stored is not None and not changed and self._nothing_to_read(passages):
-            return self._unchanged(stored, _all_reused(passages), ())
         stages = Stages(on_progress)
-        if self._reading is None:
+        if self._extraction is None:
             with stages("extract"):
-                reader = Reader(self._extractor, on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
-                self._reading = read(self.root, passages, keys, reader)
-        reading, self._reading = self._reading, None
+                self.extract(on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
+        extraction, self._extraction = self._extraction or ExtractionReport(), None
+        stored, changed = self._stored, self._holdings.changed or self._edges.changed
+        if stored is not None and self._nothing_to_do(passages):
+            return self._unchanged(stored, extraction, ())
+        with stages("extract"):
+            reading = collect(self.root, passages, keys, self._newest())
         if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
-            return self._unchanged(stored, reading.report, reading.damage)
+            return self._unchanged(stored, extraction, reading.damage)
         report = build(
             self.root,
             reading,
+            extraction,
             self._edges.placed(self._holdings, passages),
             embedder=self._embedder,
             known=self._known_vectors(),
@@ -219,10 +214,18 @@ class Index:
             raise CorpusError("There is no passage to index. Check the input.")
         return passages, keys
 
-    def _nothing_to_read(self, passages: Passages) -> bool:
-        """Whether the stored generation names a record for every passage that one can be had for."""
-        newest = self._extractor.name if self._extractor is not None else last_extractor(self.root)
-        return self._stored is not None and (not newest or all(reopened(passages, newest).extractors))
+    def _newest(self) -> str:
+        """The name of the extractor, or of the one used last; "" when there was none."""
+        if self._extractor is not None:
+            return self._extractor.name
+        return (used_extractors(self.root) or [""])[-1]
+
+    def _nothing_to_do(self, passages: Passages) -> bool:
+        """Whether the stored generation is the one to come, and names a record wherever one can be had."""
+        if self._stored is None or self._holdings.changed or self._edges.changed:
+            return False
+        newest = self._newest()
+        return not newest or all(reopened(passages, newest).extractors)
 
     @staticmethod
     def _unchanged(stored: Snapshot, extraction: ExtractionReport, damage: tuple[str, ...]) -> CommitReport:
@@ -315,4 +318,5 @@ class Index:
 
 def _all_reused(passages: Passages) -> ExtractionReport:
     """A run that had nothing to read."""
-    return ExtractionReport(reused=sum(map(bool, passages.extractors)))
+    records = Counter(name for row in passages.rows if (name := passages.extractors[row]))
+    return ExtractionReport(reused=records.total(), records=dict(records))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 
 from hippogpu.cli import app
+from hippogpu.openie.prompts import VERSION
 from hippogpu.testing.cli import Ran, run_verb
+from hippogpu.testing.llm_answers import Answer, completion, error
 from hippogpu.testing.llm_faults import Faults
 from hippogpu.testing.llm_reader import last_user_message, read_passage
 from hippogpu.testing.llm_server import LlmServer
@@ -81,6 +84,7 @@ def test_the_report_tells_the_cost_where_prices_are_configured(corpus: Path, ser
 
 def test_joint_prompting_takes_fewer_prompt_tokens(corpus: Path, server: LlmServer) -> None:
     both = index(server.url, "--extract-only")[1]["extraction"]["model"]["tokens"]["prompt"]
+    shutil.rmtree("x.hippo")
     joint = index(server.url, "--extract-only", "--prompting", "joint")[1]["extraction"]["model"]["tokens"]["prompt"]
     assert 0.5 < joint / both < 0.75
 
@@ -93,20 +97,81 @@ def test_extract_only_builds_nothing_and_the_build_needs_no_model(corpus: Path, 
     assert (built.code, value["generation"], value["extraction"]["reused"]) == (0, 1, 20)
 
 
+def test_a_passage_keeps_the_record_it_has_and_another_extractor_reads_only_the_rest(
+    corpus: Path, server: LlmServer
+) -> None:
+    server.model = lambda body: "No." if "Note 1" in last_user_message(body) else read_passage(body)
+    failed = len(index(server.url, "--extract-only")[1]["extraction"]["failed"])
+    ran, value = index("", "--extractor", "spacy")
+    assert (ran.code, value["extraction"]["extracted"], value["counts"]["without_record"]) == (0, failed, 0)
+    readers = {name.split("-")[0]: count for name, count in value["extraction"]["records"].items()}
+    assert readers == {"llm": 20 - failed, "spacy": failed}
+
+
+def test_logs_that_were_lost_are_read_again_and_what_cannot_be_is_told(corpus: Path, server: LlmServer) -> None:
+    index(server.url)
+    shutil.rmtree("x.hippo/openie")
+    Path("e.jsonl").write_text('{"passages": ["p1", "p2"]}\n')
+    server.model = lambda body: "No." if "Note 1" in last_user_message(body) else read_passage(body)
+    ran, value = index(server.url, "--edges", "e.jsonl")
+    told = value["extraction"]
+    assert (ran.code, told["extracted"], len(told["failed"]), value["counts"]["without_record"]) == (1, 9, 11, 11)
+
+
+def test_damaged_lines_of_the_log_are_told_and_read_again_by_a_run_that_only_extracts(
+    corpus: Path, server: LlmServer
+) -> None:
+    index(server.url, "--extract-only")
+    (log,) = Path("x.hippo/openie").glob("*.jsonl")
+    log.write_bytes(log.read_bytes().replace(b"Montebello", b"Montebella", 1))
+    ran, value = index(server.url, "--extract-only")
+    assert (ran.code, len(value["extraction"]["log_damage"]), value["extraction"]["extracted"]) == (1, 1, 1)
+
+
+def test_a_model_named_like_another_extractor_is_not_taken_for_it(corpus: Path, server: LlmServer) -> None:
+    asked = ["--extractor", "http", "--url", server.url, "--model", "spacy-x-1", "--extract-only"]
+    run_verb(app, *words(""), *asked)
+    assert index("")[1]["extraction"]["records"].keys() == {f"llm-spacy-x-1-two-step-{VERSION}"}
+
+
+def test_an_extractor_that_has_read_nothing_is_not_the_one_used_last(corpus: Path, server: LlmServer) -> None:
+    url = server.url
+    server.close()
+    assert index(url)[0].code == 1
+    assert index("")[1]["extraction"]["extractor"].startswith("spacy-")
+
+
+def test_tokens_that_a_server_does_not_count_have_no_cost(corpus: Path, server: LlmServer) -> None:
+    Path("c.toml").write_text("[llm]\nprompt_price = 1.0\ncompletion_price = 10.0\n")
+    server.rule = lambda asked: Answer(200, completion(asked, read_passage(asked.body), 0) | {"usage": None})
+    model = index(server.url, "--extract-only")[1]["extraction"]["model"]
+    assert (model["uncounted"], model["cost"]) == (40, None)
+
+
+def test_every_id_of_one_text_is_counted_in_every_run(corpus: Path, server: LlmServer) -> None:
+    rows = [{**PASSAGES[0], "_id": f"q{n}"} for n in range(5)]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, second = (index(server.url)[1]["extraction"] for _ in range(2))
+    assert [(told["extracted"], told["reused"], sum(told["records"].values())) for told in (first, second)] == [
+        (1, 4, 5),
+        (0, 5, 5),
+    ]
+
+
 def test_the_configured_model_is_taken_without_being_named(corpus: Path, server: LlmServer) -> None:
     Path("c.toml").write_text(f'[llm.extract]\nurl = "{server.url}"\nmodel = "rule"\n')
-    assert index("")[1]["extraction"]["extractor"].startswith("rule-two-step-")
+    assert index("")[1]["extraction"]["extractor"].startswith("llm-rule-two-step-")
 
 
 def test_requests_that_fail_for_ever_cost_their_passages_alone(corpus: Path, server: LlmServer) -> None:
-    server.faults = Faults(for_ever=0.1, seed=3)
+    server.rule = lambda asked: Answer(500, error("No.")) if "Note 1\n" in last_user_message(asked.body) else None
     ran, value = index(server.url)
     failed = {item["id"] for item in value["extraction"]["failed"]}
     assert (ran.code, value["extraction"]["extracted"] + len(failed)) == (1, 20)
-    assert 0 < len(failed) < 10
+    assert failed == {"p1"}
     assert all("status 500" in item["reason"] for item in value["extraction"]["failed"])
-    assert value["counts"]["passages"] == 20
-    server.heal()
+    assert (value["counts"]["passages"], value["counts"]["without_record"]) == (20, 1)
+    server.rule = None
     healed, value = index(server.url)
     assert (healed.code, value["extraction"]["extracted"], value["counts"]["without_record"]) == (0, len(failed), 0)
 
@@ -129,7 +194,7 @@ def test_a_server_that_is_not_there_ends_the_run_with_one_line(corpus: Path, ser
     server.close()
     ran, _ = index(url)
     assert ran.code == 1
-    assert re.search(r"error: \d+ requests in a row had no reply", ran.err)
+    assert re.search(r"error: \d+ passages in a row had no reply", ran.err)
     assert not [line for log in Path("x.hippo/openie").glob("*.jsonl") for line in log.read_text().splitlines()]
 
 
