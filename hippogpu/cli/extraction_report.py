@@ -45,11 +45,11 @@ def extract(
     """Reads what has no record yet, and shows passages and tokens a second and the failures so far."""
     started = time.monotonic()
 
-    def tell(so_far: ExtractionProgress, wanted: int) -> None:
+    def on_progress(so_far: ExtractionProgress, wanted: int) -> None:
         show("extract", so_far.ids, wanted, pace(so_far, time.monotonic() - started))
 
     return writer.extract(
-        quarantine_after=chosen.config.quarantine_after, retry_failed=retry_failed, stop=stop, on_progress=tell
+        quarantine_after=chosen.config.quarantine_after, retry_failed=retry_failed, stop=stop, on_progress=on_progress
     )
 
 
@@ -150,28 +150,28 @@ def _show_model(model: dict[str, Any]) -> None:
         people().print(line, markup=False)
 
 
-def tell_failures(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> None:
-    """The passages without a record and why, on stderr; and what a language model would change."""
+def tell(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> None:
+    """What a user should know of an extraction, on stderr: passages without a record, the logs, and who read."""
     note_list("Without extraction", [f"{id_}: {why}" for id_, why in report.failed], quiet=quiet)
-    note_list(
-        "Left alone after repeated failures (--retry-failed tries them again)",
-        [f"{id_}: {why}" for id_, why in report.quarantined],
-        quiet=quiet,
-    )
+    alone = [f"{id_}: {why}" for id_, why in report.quarantined]
+    note_list("Left alone after repeated failures (--retry-failed tries them again)", alone, quiet=quiet)
     note_list("Damaged lines of extraction logs, passed over", report.damage, quiet=quiet)
     if report.torn is not None:
-        note(f"A last line that was cut short ({report.torn.moved_bytes:,} bytes) was moved to {report.torn.moved_to}.")
-    kept = [name for name in report.records if chosen.extractor is not None and name != chosen.extractor.name]
-    if kept and not report.done:
+        size, place = report.torn
+        note(f"The last line of the log was cut short: its {size:,} bytes were moved to {place}.", quiet=quiet)
+    if chosen.extractor is not None:
+        _tell_reader(chosen.extractor.name, report, quiet=quiet)
+
+
+def _tell_reader(name: str, report: ExtractionReport, *, quiet: bool) -> None:
+    """Why the extractor had nothing to read, or what a language model would have done otherwise."""
+    others = " or ".join(other for other in report.records if other != name)
+    if others and not (report.done or report.failed):
+        note(f"Every passage keeps the record it has, by {others}. Another folder would read them anew.", quiet=quiet)
+    if name.startswith(SPACY) and report.done:
         note(
-            f"Every passage keeps the record it has, by {' or '.join(kept)}. Index into another folder to read them all "
-            "anew.",
-            quiet=quiet,
-        )
-    if chosen.extractor is not None and chosen.extractor.name.startswith(SPACY) and report.done:
-        note(
-            f"Read by {chosen.extractor.name}, without a language model: entities and the sentences they stand in. A "
-            "language model states which relation holds between them, and reads other languages; give it another "
-            "folder: see docs/llm.md.",
+            f"Read by {name}, without a language model: entities and the sentences they stand in. A language model "
+            "states which relation holds between them, and reads other languages; it needs a folder of its own, for a "
+            "passage keeps its record. See docs/llm.md.",
             quiet=quiet,
         )

@@ -15,7 +15,7 @@ from hippogpu.cli.extraction_report import (
     extraction_value,
     refusals_of,
     show_extraction,
-    tell_failures,
+    tell,
 )
 from hippogpu.cli.output import count_rows, note, note_list, people, print_json, progress, table
 from hippogpu.config import Configs, IndexConfig, read_configs, with_values
@@ -101,7 +101,7 @@ def index(
     if added.edges_gone:
         note(f"{added.edges_gone:,} edges of one's own went with passages that are no longer there.", quiet=quiet)
     note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
-    tell_failures(chosen, extraction, quiet=quiet)
+    tell(chosen, extraction, quiet=quiet)
     if stop():
         raise KeyboardInterrupt
     if refused or extraction.failed or extraction.quarantined or extraction.damage:
