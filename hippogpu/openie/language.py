@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 # A look at this much of a text is enough; a table of names or a line of verse among more prose does not decide.
 _CHARACTERS_READ = 6000
-# Shorter texts are undecided: a name or two says nothing of the language around it.
-_MIN_LETTERS = 20
+# Fewer letters, a symbol or an abbreviation, say nothing. Six of a script are a word, or in Chinese a sentence.
+_MIN_LETTERS = 6
 _MIN_WORDS = 8
 # Prose of every language here has more function words than this; English with foreign names in it has fewer foreign
 # ones, and more of its own.

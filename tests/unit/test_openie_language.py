@@ -144,3 +144,18 @@ def test_a_language_without_a_list_is_judged_by_its_script_alone() -> None:
 
 def test_a_code_without_a_name_is_called_by_its_code() -> None:
     assert (language_name("de"), language_name("tt")) == ("German", "the language 'tt'")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("北京是中华人民共和国的首都。", "Chinese"),
+        ("東京は日本の首都です。", "Japanese"),
+        ("Москва — столица России.", None),
+        ("القاهرة عاصمة مصر", "a language in Arabic script"),
+    ],
+)
+def test_a_short_sentence_in_another_script_is_told_by_its_script(text: str, language: str | None) -> None:
+    found = foreign_language(text, "en")
+    assert found is not None
+    assert language is None or found == language
