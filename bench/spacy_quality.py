@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,6 +31,7 @@ from hippogpu.types import Floats, Passage
 
 # Extractions that may lie in a folder of data, and what made them.
 STORED = {"openie.jsonl.gz": "stored, by a language model", "openie_spacy.jsonl.gz": "stored, by rules over parses"}
+_MEMORY_EVERY = 200
 RECALLS = tuple(f"recall@{k}" for k in CUTOFFS)
 
 
@@ -41,23 +43,34 @@ def spacy(
     rules: Annotated[bool, typer.Option(help="Also openie_spacy.jsonl.gz, where a folder has it.")] = False,
     speed: Annotated[int, typer.Option(min=0, help="Passages of the first folder to time; 0 times nothing.")] = 1890,
 ) -> None:
-    """Passages a second, phrases, facts, and recall of hippo2 by sentence facts beside other extractions and dense."""
+    """Passages a second, phrases, facts, and recall of hippo2 by sentence facts beside other extractions and dense.
+
+    A result that is there already keeps what it says of other folders, when the same model and rules made it.
+    """
     console = Console() if sys.stdout.isatty() else Console(width=150)
     extractor = SpacyExtractor(model)
-    result: dict[str, Any] = {"bench": "spacy", "machine": machine(), "extractor": extractor.name}
+    result: dict[str, Any] = {"bench": "spacy", "extractor": extractor.name, "corpora": {}}
+    result |= _earlier(json, extractor.name)
     result["pipes"] = SpacyReader(find_model(model)).pipes
-    result["corpora"] = {}
     with _folder(work) as kept:
         for folder in folders:
             result["corpora"][folder.name] = _corpus(folder, extractor, kept / folder.name, rules=rules)
             _print(folder.name, result["corpora"][folder.name], console)
     if speed:
         passages = list(read_corpus([folders[0]]).passages)[:speed]
-        result["speed"] = [_timed(model, passages, processes) for processes in (1, 2)]
-        columns = list(result["speed"][0])
-        print_rows("reading", columns, [list(row.values()) for row in result["speed"]], console)
+        rows = [_timed(model, passages, processes) for processes in (1, 2)]
+        result["speed"] = {"machine": machine(), "corpus": folders[0].name, "rows": rows}
+        print_rows("reading", list(rows[0]), [list(row.values()) for row in rows], console)
     if json is not None:
         write_json(json, result)
+
+
+def _earlier(path: Path | None, extractor: str) -> dict[str, Any]:
+    """A stored result by the same extractor; empty when there is none."""
+    if path is None or not path.is_file():
+        return {}
+    stored: dict[str, Any] = loads(path.read_text(encoding="utf-8"))
+    return stored if stored["extractor"] == extractor else {}
 
 
 class RememberingEmbedder:
@@ -94,7 +107,7 @@ def _corpus(folder: Path, extractor: Extractor, work: Path, *, rules: bool) -> d
             searcher = Searcher.open(root, embedder=embedder)
             rows[kind] = {**counts, **_recall(searcher, queries, "hippo2")}
             rows["dense"] = _recall(searcher, queries, "dense")
-    return {"passages": len(passages), "questions": len(queries), "rows": rows}
+    return {"machine": machine(), "passages": len(passages), "questions": len(queries), "rows": rows}
 
 
 def _index(root: Path, passages: Sequence[Passage], extractor: Extractor, embedder: Embedder) -> dict[str, Any]:
@@ -127,7 +140,10 @@ def _timed(model: str, passages: Sequence[Passage], processes: int) -> dict[str,
     records = SpacyExtractor(model, processes=processes).extract(passages)
     next(records)
     first = time.perf_counter() - started
-    count = sum(1 for _ in records)
+    count, mib = 0, 0
+    for count, _ in enumerate(records, start=1):
+        if count % _MEMORY_EVERY == 0:
+            mib = max(mib, _largest_child_mib())
     seconds = time.perf_counter() - started - first
     return {
         "processes": processes,
@@ -135,7 +151,7 @@ def _timed(model: str, passages: Sequence[Passage], processes: int) -> dict[str,
         "start_s": round(first, 2),
         "passages_per_s": round(count / seconds, 1),
         "passages_per_cpu_s": round(len(passages) / (_children_cpu_s() - used), 1),
-        "largest_process_mib": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024,
+        "largest_process_mib": mib,
     }
 
 
@@ -143,6 +159,14 @@ def _children_cpu_s() -> float:
     """CPU seconds of the processes that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return children.ru_utime + children.ru_stime
+
+
+def _largest_child_mib() -> int:
+    """The most memory that any running child has held. (What the system says of ended ones includes their parent's.)"""
+    tasks = Path("/proc/self/task").glob("*/children")
+    states = [Path(f"/proc/{pid}/status") for task in tasks for pid in task.read_text().split()]
+    peaks = [line.split()[1] for state in states for line in state.read_text().splitlines() if line[:6] == "VmHWM:"]
+    return max(map(int, peaks), default=0) // 1024
 
 
 def _print(name: str, corpus: Mapping[str, Any], console: Console) -> None:
