@@ -13,6 +13,7 @@ from urllib.request import getproxies
 from hippogpu.config import LlmConfig
 from hippogpu.config.checks import without_login
 from hippogpu.errors import ConfigError
+from hippogpu.llm.words import without_stop
 
 if TYPE_CHECKING:
     import httpx
@@ -98,7 +99,7 @@ def _checked(address: str, module: Any) -> httpx.URL:
         # With a password inside, the words of the error may hold a part of it, and so would its traceback.
         why = str(error) if shown == address else "its host or port is none (write / ? # @ of a password as %2F %3F …)"
         raise ConfigError(
-            f"The 'url' of LlmConfig is no address: {why}. Got '{shown}'. "
+            f"The 'url' of LlmConfig is no address: {without_stop(why)}. Got '{shown}'. "
             "Give the base of the API, such as http://localhost:8000/v1."
         ) from (error if shown == address else None)
     checked: httpx.URL = url
@@ -111,6 +112,8 @@ def _check_place(url: httpx.URL) -> None:
         raise ValueError("it names no host")
     if url.port is not None and not 0 < url.port < 2**16:
         raise ValueError(f"the port {url.port} is not between 1 and 65535")
+    if b"%" in url.raw_host:
+        raise ValueError("the host has a character that no name can have")
     # What the system's own look-up does with it; it refuses empty and overlong parts.
     url.raw_host.decode("ascii").encode("idna")
 

@@ -12,7 +12,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self, TypeVar
 
-from hippogpu.errors import IndexFormatError, StoredIndexError
+from hippogpu.errors import IndexFormatError, StoredIndexError, UsageError
 from hippogpu.llm.values import Reply, Request
 from hippogpu.types import Usage
 
@@ -35,13 +35,15 @@ class ReplyCache:
     over, would triple the file and lies in the index already. Failures are never kept.
     Each reply is committed when it is put: a killed process loses none, a power cut the last few (no fsync).
     Several processes may use one file. A damaged file is moved to "<name>.damaged" and a new one begun; notes says so.
-    IndexFormatError when a newer hippogpu wrote it, StoredIndexError when it cannot be used (full disk, no right).
+    IndexFormatError when a newer hippogpu wrote it, StoredIndexError when it cannot be used (full disk, no right),
+    UsageError once it is closed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.notes: tuple[str, ...] = ()
         self._lock = Lock()
+        self._closed = False
         self._database: sqlite3.Connection | None = None
         self._tried(lambda: None)
 
@@ -73,8 +75,9 @@ class ReplyCache:
         return int(self._tried(lambda: self._open().execute("SELECT count(*) FROM replies").fetchone()[0]))
 
     def close(self) -> None:
-        """Closes the file; a later call opens it again."""
+        """Closes the file for good; a second close does nothing."""
         with self._lock:
+            self._closed = True
             self._let_go()
 
     def __enter__(self) -> Self:
@@ -109,6 +112,8 @@ class ReplyCache:
     def _tried(self, work: Callable[[], T]) -> T:
         """What the work gives; on a new file when the old one is damaged."""
         with self._lock:
+            if self._closed:
+                raise UsageError(f"The reply cache '{self.path}' is closed. Make a new one.")
             try:
                 return self._mended(work)
             except (sqlite3.Error, OSError) as error:

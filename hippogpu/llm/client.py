@@ -9,8 +9,9 @@ from dataclasses import replace
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
+from hippogpu.errors import UsageError
 from hippogpu.llm.cache import ReplyCache
-from hippogpu.llm.engine import Engine, NextRequest
+from hippogpu.llm.engine import Engine, KeepingEngine, NextRequest
 from hippogpu.llm.values import Reply, Request
 from hippogpu.types import NO_TOKENS, Usage
 
@@ -48,11 +49,15 @@ class Noting(Protocol):
 
 
 class Llm:
-    """Asks an engine, but remembered replies first. Closing it closes both. One stream at a time."""
+    """Asks an engine, but remembered replies first. Closing it closes both. One stream at a time.
+
+    Where the engine can (KeepingEngine), a reply is remembered as soon as it is finished, else when it is taken.
+    """
 
     def __init__(self, engine: Engine, replies: ReplyCache | None = None) -> None:
         self._engine, self._replies = engine, replies
         self._spent = Spent()
+        self._closed = False
 
     @property
     def model(self) -> str:
@@ -80,7 +85,7 @@ class Llm:
 
         next_request is called when there is room for one more, as in Engine.stream; the stream ends when it gives
         None while nothing is under way. A remembered reply takes no room of the engine and never waits for one that
-        does. At most 64 remembered replies wait for the caller.
+        does. At most 64 remembered replies wait for the caller. UsageError when this is closed, before or meanwhile.
         """
         run = _Run(self, next_request)
         try:
@@ -109,6 +114,7 @@ class Llm:
 
     def close(self) -> None:
         """Closes the engine and the reply cache; a second close does nothing."""
+        self._closed = True
         with ExitStack() as both:
             if self._replies is not None:
                 both.callback(self._replies.close)
@@ -122,6 +128,20 @@ class Llm:
     ) -> None:
         self.close()
 
+    def _require_open(self) -> None:
+        if self._closed:
+            raise UsageError(f"The language model '{self.model}' is closed. Open it again to ask.")
+
+    def _begin(self, next_request: NextRequest) -> Iterator[Reply]:
+        """The engine's stream."""
+        if self._replies is not None and isinstance(self._engine, KeepingEngine):
+            return iter(self._engine.stream_keeping(next_request, self._keep))
+        return iter(self._engine.stream(next_request))
+
+    def _keep(self, reply: Reply) -> None:
+        if self._replies is not None:
+            self._replies.put(reply, model=self.model, endpoint=self.endpoint)
+
     def _recall(self, request: Request) -> Reply | None:
         if self._replies is None:
             return None
@@ -130,10 +150,10 @@ class Llm:
             self._spent = self._spent._replace(requests=self._spent.requests + 1, remembered=self._spent.remembered + 1)
         return reply
 
-    def _keep(self, reply: Reply, held: int) -> None:
-        """Remembers and counts a reply of the engine, which held so many requests when it came."""
-        if self._replies is not None:
-            self._replies.put(reply, model=self.model, endpoint=self.endpoint)
+    def _take(self, reply: Reply, held: int) -> None:
+        """Counts a reply of the engine, which held so many requests when it came; remembers it if that is to do."""
+        if not isinstance(self._engine, KeepingEngine):
+            self._keep(reply)
         spent, failed = self._spent, reply.finish == "failed"
         self._spent = Spent(
             spent.requests + 1,
@@ -158,6 +178,7 @@ class _Run:
 
     def replies(self) -> Iterator[Reply]:
         while True:
+            self._llm._require_open()
             self._look_ahead()
             if self._remembered:
                 yield self._remembered.popleft()
@@ -204,11 +225,11 @@ class _Run:
     def _answer(self) -> Reply | None:
         """The engine's next reply; None when it has none, and its stream has ended."""
         if self._answers is None:
-            self._answers = iter(self._engine.stream(self._take))
+            self._answers = self._llm._begin(self._take)
         reply = next(self._answers, None)
         if reply is None:
             self._answers = None
             return None
-        self._llm._keep(reply, self._held)
+        self._llm._take(reply, self._held)
         self._held -= 1
         return reply

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from hippogpu.llm.values import Reply, Request
 
 NextRequest = Callable[[], Request | None]
+Keep = Callable[[Reply], object]
 
 
 class Engine(Protocol):
@@ -37,4 +38,16 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Lets connections or the model go; a second close does nothing."""
+        ...
+
+
+@runtime_checkable
+class KeepingEngine(Engine, Protocol):
+    """An engine whose replies can be kept the moment they are finished, before anyone has taken them."""
+
+    def stream_keeping(self, next_request: NextRequest, keep: Keep) -> Iterator[Reply]:
+        """As stream; each reply is handed to keep first, in whatever thread it is finished.
+
+        What keep raises comes out of the stream in the reply's place.
+        """
         ...

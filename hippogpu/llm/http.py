@@ -6,20 +6,23 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
+from typing import Any
 
 from hippogpu.config import LlmConfig
 from hippogpu.config.checks import without_login
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.llm.background import BackgroundLoop
-from hippogpu.llm.engine import NextRequest
+from hippogpu.llm.engine import Keep, NextRequest
 from hippogpu.llm.pause import Chance, Clock, Sleep
 from hippogpu.llm.sending import Sender
 from hippogpu.llm.values import Reply, Request
 
 _Outcome = Reply | BaseException
+_Asking = Callable[[], Coroutine[Any, Any, Reply]]
 
 
 class HttpEngine:
@@ -73,6 +76,10 @@ class HttpEngine:
 
         UsageError when the engine is closed, before or meanwhile.
         """
+        return self.stream_keeping(next_request, lambda reply: None)
+
+    def stream_keeping(self, next_request: NextRequest, keep: Keep) -> Iterator[Reply]:
+        """As stream; each reply is handed to keep in the thread of the connections. See KeepingEngine."""
         finished: SimpleQueue[_Outcome] = SimpleQueue()
         ready: deque[_Outcome] = deque()
         tasks: set[asyncio.Task[Reply]] = set()
@@ -85,7 +92,7 @@ class HttpEngine:
                     request = next_request()
                     if request is None:
                         break
-                    loop.soon(self._begin, request, tasks, finished)
+                    loop.soon(self._begin, partial(self._kept, request, keep), tasks, finished)
                     under_way += 1
                 if not ready and not under_way:
                     return
@@ -114,7 +121,12 @@ class HttpEngine:
                 self._loop = BackgroundLoop("hippogpu llm")
             return self._loop
 
-    def _begin(self, request: Request, tasks: set[asyncio.Task[Reply]], finished: SimpleQueue[_Outcome]) -> None:
+    async def _kept(self, request: Request, keep: Keep) -> Reply:
+        reply = await self._sender.ask(request)
+        keep(reply)
+        return reply
+
+    def _begin(self, asking: _Asking, tasks: set[asyncio.Task[Reply]], finished: SimpleQueue[_Outcome]) -> None:
         def end(task: asyncio.Task[Reply]) -> None:
             tasks.discard(task)
             if task.cancelled():
@@ -122,7 +134,7 @@ class HttpEngine:
             else:
                 finished.put(task.exception() or task.result())
 
-        task = asyncio.get_running_loop().create_task(self._sender.ask(request))
+        task = asyncio.get_running_loop().create_task(asking())
         tasks.add(task)
         task.add_done_callback(end)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from queue import SimpleQueue
 from typing import Any
@@ -12,16 +13,18 @@ from typing import Any
 from hippogpu.config import LlmConfig
 from hippogpu.errors import ConfigError, ExtractionError, UsageError
 from hippogpu.llm.background import BackgroundLoop
-from hippogpu.llm.engine import NextRequest
+from hippogpu.llm.engine import Keep, NextRequest
 from hippogpu.llm.values import Failure, Finish, Reply, Request
 from hippogpu.llm.vllm_guard import EngineGuard
 from hippogpu.llm.vllm_library import VllmLibrary
+from hippogpu.llm.words import without_stop
 from hippogpu.types import NO_TOKENS, Usage
 
 # A reply with less room than this could not hold one triple.
 LEAST_REPLY = 64
 _CLOSING_S = 60.0
 _Outcome = Reply | BaseException
+_Asking = Callable[[], Coroutine[Any, Any, Reply]]
 _FINISHES: dict[str | None, Finish] = {"stop": "stop", "length": "length"}
 
 
@@ -66,13 +69,17 @@ class VllmEngine:
         ExtractionError when vLLM's engine has died: what had finished was given before, the rest has no Reply at all,
         so nothing counts as the fault of a request. UsageError when this engine is closed, before or meanwhile.
         """
+        return self.stream_keeping(next_request, lambda reply: None)
+
+    def stream_keeping(self, next_request: NextRequest, keep: Keep) -> Iterator[Reply]:
+        """As stream; each reply is handed to keep in the engine's thread. See KeepingEngine."""
         finished: SimpleQueue[_Outcome] = SimpleQueue()
         tasks: set[asyncio.Task[Reply]] = set()
         under_way = 0
         try:
             while True:
                 while under_way < self.in_flight and (request := next_request()) is not None:
-                    self._begin(request, tasks, finished)
+                    self._begin(partial(self._kept, request, keep), tasks, finished)
                     under_way += 1
                 if not under_way:
                     return
@@ -96,7 +103,12 @@ class VllmEngine:
         self._loop.run(_cancel_others())
         self._loop.close()
 
-    def _begin(self, request: Request, tasks: set[asyncio.Task[Reply]], finished: SimpleQueue[_Outcome]) -> None:
+    async def _kept(self, request: Request, keep: Keep) -> Reply:
+        reply = await self._reply_to(request)
+        keep(reply)
+        return reply
+
+    def _begin(self, asking: _Asking, tasks: set[asyncio.Task[Reply]], finished: SimpleQueue[_Outcome]) -> None:
         """Starts a request in the loop's thread; its outcome will come out of `finished`."""
         if self._closed:
             raise UsageError(f"The vLLM engine of '{self.model}' is closed. Make a new one.")
@@ -106,7 +118,7 @@ class VllmEngine:
             finished.put(asyncio.CancelledError() if task.cancelled() else task.exception() or task.result())
 
         def start() -> None:
-            task = asyncio.get_running_loop().create_task(self._reply_to(request))
+            task = asyncio.get_running_loop().create_task(asking())
             tasks.add(task)
             task.add_done_callback(end)
 
@@ -118,8 +130,9 @@ class VllmEngine:
         if isinstance(outcome, asyncio.CancelledError):
             raise UsageError(f"The vLLM engine of '{self.model}' was closed before all replies were there.")
         if isinstance(outcome, self._library.EngineDead):
+            why = without_stop(str(outcome))
             raise ExtractionError(
-                f"The vLLM engine of '{self.model}' stopped: {outcome} What it had finished is kept. "
+                f"The vLLM engine of '{self.model}' stopped: {why}. What it had finished is kept. "
                 "See its own message above; with too little memory lower [llm] gpu_memory or window, then run again."
             ) from outcome
         raise outcome
@@ -176,7 +189,7 @@ def _reply(request: Request, output: Any) -> Reply:
 
 
 def _failed(request: Request, reason: str, *, unreachable: bool = False, usage: Usage = NO_TOKENS) -> Reply:
-    return Reply(request, "", "failed", usage, Failure(reason, unreachable))
+    return Reply(request, "", "failed", usage, Failure(without_stop(reason), unreachable))
 
 
 def _too_long(tokens: int, window: int) -> str:

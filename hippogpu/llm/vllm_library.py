@@ -12,11 +12,13 @@ from typing import Any, cast
 from hippogpu.config import LlmConfig
 from hippogpu.errors import ConfigError, require_extra
 from hippogpu.llm.values import Request
+from hippogpu.llm.words import without_stop
 
-# Read by vLLM when it is imported and by the processes that it starts. It would log every step, report the use to its
-# makers, and fork a process whose numerical libraries hold threads.
+# Read by vLLM when it is imported and by the processes that it starts. It would log every step, and on stdout, report
+# the use to its makers, and fork a process whose numerical libraries hold threads.
 _QUIET = {
     "VLLM_LOGGING_LEVEL": "WARNING",
+    "VLLM_LOGGING_STREAM": "ext://sys.stderr",
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
 }
@@ -54,7 +56,7 @@ class VllmLibrary:
                 return self._async_llm.AsyncLLM.from_engine_args(self._engine_arguments(config))
         except (OSError, ValueError, RuntimeError, self._error) as error:
             raise ConfigError(
-                f"vLLM cannot run '{config.model}': {error} "
+                f"vLLM cannot run '{config.model}': {without_stop(str(error))}. "
                 "Check [llm] model, window, gpu_memory, tensor_parallel and data_parallel."
             ) from error
 

@@ -104,6 +104,7 @@ def test_notes_show_no_password() -> None:
         ("http://.example/v1", "label"),
         (f"http://{'a' * 80}.com/v1", "label"),
         ("http://ho\u2028st/v1", "IDNA"),
+        ("http://exa mple/v1", "character"),
         ("http://h/v1?version=3", "query"),
         ("http://h/v1#top", "fragment"),
     ],

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from llm_asking import SCHEMA, request
 
-from hippogpu.errors import IndexFormatError, StoredIndexError
+from hippogpu.errors import IndexFormatError, StoredIndexError, UsageError
 from hippogpu.llm import Failure, Message, Reply, ReplyCache, Request, Usage
 from hippogpu.llm.cache import request_key
 
@@ -164,10 +164,19 @@ def test_a_path_that_cannot_be_written_is_an_error_with_the_way_out(tmp_path: Pa
         ReplyCache(tmp_path / "file" / "replies.sqlite")
 
 
-def test_a_closed_cache_opens_again_when_it_is_asked(path: Path) -> None:
+def test_a_closed_cache_stays_closed(path: Path) -> None:
     cache = ReplyCache(path)
     cache.put(reply(request()), **HERE)
     cache.close()
     cache.close()
-    assert len(cache) == 1
-    cache.close()
+    calls = [
+        lambda: cache.put(reply(request("later")), **HERE),
+        lambda: cache.get(request(), **HERE),
+        lambda: cache.forget(request(), **HERE),
+        lambda: len(cache),
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="is closed"):
+            call()
+    with ReplyCache(path) as again:
+        assert len(again) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 from llm_asking import Echo, request, served, source
 
+from hippogpu.errors import StoredIndexError, UsageError
 from hippogpu.llm import Failure, Llm, Reply, ReplyCache, Request, Spent, Usage
 from hippogpu.testing.llm_faults import Faults
 from hippogpu.testing.llm_server import LlmServer
@@ -162,3 +165,37 @@ def test_closing_closes_the_engine(replies: ReplyCache) -> None:
     with Llm(engine, replies):
         pass
     assert engine.closed == 1
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_an_open_stream_ends_with_a_usage_error_when_its_model_is_closed(tmp_path: Path, remembered: bool) -> None:
+    path = tmp_path / "r.sqlite"
+    llm = Llm(Echo(2), ReplyCache(path) if remembered else None)
+    stream = llm.stream(source(requests(*"abcdef")))
+    next(stream)
+    llm.close()
+    with pytest.raises(UsageError, match="'echo' is closed"):
+        next(stream)
+    with pytest.raises(UsageError, match="'echo' is closed"):
+        llm.ask(requests("a"))
+    assert not path.with_name("r.sqlite-wal").exists()
+
+
+def test_a_reply_is_remembered_when_it_comes_not_when_it_is_taken(replies: ReplyCache) -> None:
+    with served(in_flight=4) as one, ReplyCache(replies.path) as other:
+        stream = Llm(one.engine, replies).stream(source(requests(*map(str, range(20)))))
+        next(stream)
+        deadline = time.monotonic() + 5
+        while len(other) < 4:
+            assert time.monotonic() < deadline, len(other)
+            time.sleep(0.002)
+        stream.close()  # type: ignore[attr-defined]
+
+
+def test_a_reply_that_cannot_be_remembered_ends_the_stream(tmp_path: Path) -> None:
+    with served() as one, ReplyCache(tmp_path / "r.sqlite") as cache:
+        with sqlite3.connect(cache.path) as database:
+            database.execute("CREATE TRIGGER full BEFORE INSERT ON replies BEGIN SELECT RAISE(ABORT, 'full'); END")
+        database.close()
+        with pytest.raises(StoredIndexError, match="full"):
+            Llm(one.engine, cache).ask(requests("a"))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
 from hippogpu.config import LlmConfig
 from hippogpu.errors import ConfigError, ExtractionError, MissingExtraError, UsageError
-from hippogpu.llm import Message, Reply, Request, Usage, open_engine
+from hippogpu.llm import Llm, Message, Reply, ReplyCache, Request, Usage, open_engine
 from hippogpu.llm.engine import Engine, NextRequest
 from hippogpu.testing.vllm_api import EngineDeadError, EngineGenerateError, FakeAnswer, FakeVllm, VLLMClientError
 
@@ -238,7 +240,7 @@ def test_an_interrupt_never_reaches_the_engines_processes(opened: Open) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such model"), ValueError("too long"), VLLMClientError("bad")])
 def test_a_model_that_cannot_be_loaded_is_a_matter_of_the_configuration(opened: Open, error: Exception) -> None:
-    with pytest.raises(ConfigError, match=f"vLLM cannot run 'small': {error} Check"):
+    with pytest.raises(ConfigError, match=f"vLLM cannot run 'small': {error}. Check"):
         opened(FakeVllm(answers(), start=error))
 
 
@@ -260,3 +262,33 @@ def test_without_vllm_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(MissingExtraError, match=r"hippogpu\[vllm\]"):
         open_engine(CONFIG)
+
+
+@pytest.mark.parametrize("mine", [None, "ext://sys.stdout"])
+def test_what_vllm_logs_stays_out_of_stdout_unless_that_is_wanted(
+    opened: Open, monkeypatch: pytest.MonkeyPatch, mine: str | None
+) -> None:
+    monkeypatch.setenv("VLLM_LOGGING_STREAM", mine or "")
+    if mine is None:
+        monkeypatch.delenv("VLLM_LOGGING_STREAM")
+    opened(FakeVllm(answers()))
+    assert os.environ["VLLM_LOGGING_STREAM"] == (mine or "ext://sys.stderr")
+
+
+def test_a_reply_is_remembered_when_it_comes_not_when_it_is_taken(opened: Open, tmp_path: Path) -> None:
+    fake = FakeVllm(answers(held=FakeAnswer(after="d")))
+    with ReplyCache(tmp_path / "r.sqlite") as cache:
+        stream = Llm(opened(fake), cache).stream(in_turn(*map(request, ("a", "b", "d", "held"))))
+        next(stream)
+        deadline = time.monotonic() + 5
+        while len(cache) < 4:
+            assert time.monotonic() < deadline, len(cache)
+            time.sleep(0.002)
+        stream.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("words", ["no", "no."])
+def test_a_refusal_ends_without_a_full_stop(opened: Open, words: str) -> None:
+    (reply,) = opened(FakeVllm(answers(a=FakeAnswer(error=ValueError(words))))).stream(in_turn(request("a")))
+    assert reply.failure is not None
+    assert reply.failure.reason == "vLLM refused the request: no"
