@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from llm_asking import request, served, source
@@ -23,12 +23,16 @@ def numbered(count: int) -> Iterator[Request]:
     return (request(f"Passage {number}", tag=number) for number in range(count))
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
 def wait_until_idle(server: LlmServer, connections: int = 0) -> None:
     """Until the server has no request and at most so many connections; it notices a moment after the client left."""
-    deadline = time.monotonic() + 5
-    while server.counts.in_flight or len(server._connections) > connections:
-        assert time.monotonic() < deadline, (server.counts.in_flight, len(server._connections))
-        time.sleep(0.002)
+    wait_until(lambda: not server.counts.in_flight and len(server._connections) <= connections)
 
 
 @pytest.mark.parametrize("level", [1, 5])
@@ -122,7 +126,7 @@ def test_closing_the_stream_gives_up_what_is_on_its_way() -> None:
     with served(LlmServer(faults=Faults(shares={"whitespace": 0.5}, seed=3)), in_flight=8) as one:
         stream = one.engine.stream(source(numbered(100)))
         next(stream)
-        assert one.server.counts.requests >= 8
+        wait_until(lambda: one.server.counts.requests >= 8)
         stream.close()
         wait_until_idle(one.server, connections=8)
         one.server.heal()
