@@ -17,12 +17,14 @@ from bench.readme import stored_result, with_engine, with_table
 from hippogpu import config
 from hippogpu.cli import app
 from hippogpu.demo import demo_folder
+from hippogpu.openie import parse
 from hippogpu.testing.cli import run_verb
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 CLI = (ROOT / "docs" / "cli.md").read_text()
 API = (ROOT / "docs" / "api.md").read_text()
+CORPUS = (ROOT / "docs" / "corpus.md").read_text()
 TOP = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 GROUPS = {name: verb.commands for name, verb in TOP.items() if hasattr(verb, "commands")}
 COMMANDS = {name: verb for name, verb in TOP.items() if name not in GROUPS} | {
@@ -67,6 +69,13 @@ def test_the_configuration_of_the_guide_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(blocks(CLI, "toml")[0])
     assert config.read_configs(path).index == config.IndexConfig()
+
+
+def test_the_guide_lists_every_key_that_a_triple_may_have() -> None:
+    rows = [line for line in CORPUS.splitlines() if line.startswith(("| subject |", "| predicate |", "| object |"))]
+    assert [re.findall("`(.*?)`", row) for row in rows] == [
+        list(keys) for keys in (parse.SUBJECT_KEYS, parse.PREDICATE_KEYS, parse.OBJECT_KEYS)
+    ]
 
 
 def test_the_shell_lines_of_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
