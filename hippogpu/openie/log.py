@@ -16,6 +16,7 @@ import os
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -76,6 +77,7 @@ class ExtractionLog:
         self.path = Path(path)
         self._sync_every_s = sync_every_s
         self._synced_at = time.monotonic()
+        self._file = -1
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
@@ -83,23 +85,26 @@ class ExtractionLog:
             os.fsync(self._file)
             _sync_folder(self.path.parent)
         except OSError as error:
+            self._let_go()
             raise self._unwritable(error) from error
 
     def append(self, key: str, record: Record, *, attempt: int = 1) -> None:
         """Adds one line; a line that could not be written whole is taken back before the error goes out.
 
+        Where it cannot be taken back either the log is closed, so that nothing is written behind it; opened again,
+        it mends itself.
         attempt : how often this text was tried and failed, this time included unless it is an outage
         """
         if self._file < 0:
             raise UsageError(f"The extraction log '{self.path}' is closed. Open it again to append.")
         line = encode_line(key, record, attempt=attempt)
-        before = os.fstat(self._file).st_size
+        before = self._size()
         try:
             _write_all(self._file, line)
             if time.monotonic() - self._synced_at >= self._sync_every_s:
                 self._sync()
         except OSError as error:
-            os.ftruncate(self._file, before)
+            self._take_back(before)
             raise self._unwritable(error) from error
 
     def load(self) -> Logged:
@@ -139,11 +144,15 @@ class ExtractionLog:
         return Outcomes(finished, failed, tuple(damage))
 
     def close(self) -> None:
-        """Waits for the disk and lets the file go; a second close does nothing."""
-        if self._file >= 0:
+        """Waits for the disk and lets the file go, even if that fails; a second close does nothing."""
+        if self._file < 0:
+            return
+        try:
             self._sync()
-            os.close(self._file)
-            self._file = -1
+        except OSError as failed:
+            raise self._unwritable(failed) from failed
+        finally:
+            self._let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -151,7 +160,32 @@ class ExtractionLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except ExtractionError as failed:
+            if error is None:
+                raise
+            error.add_note(str(failed))
+
+    def _size(self) -> int:
+        try:
+            return os.fstat(self._file).st_size
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _take_back(self, size: int) -> None:
+        """Cuts the log to what it was; closes it when that fails."""
+        try:
+            os.ftruncate(self._file, size)
+        except OSError:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Closes the file if it is open; what closing says of writes that failed, the wait for the disk said before."""
+        if self._file >= 0:
+            file, self._file = self._file, -1
+            with suppress(OSError):
+                os.close(file)
 
     def _sync(self) -> None:
         os.fsync(self._file)
@@ -221,14 +255,23 @@ def _attempt(line: _Line, before: int) -> int:
 
 def _read_lines(path: Path) -> Iterator[_Line | str]:
     """The lines of a log in order; a damaged one as text that says where and why."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            fault = _fault(line)
-            if fault is not None:
-                yield f"{path}:{number}: {fault}"
-                continue
-            value = json.loads(b"{" + line[_BODY_AT:])
-            yield _Line(value["key"], value["record"])
+    for number, line in enumerate(_raw_lines(path), start=1):
+        fault = _fault(line)
+        if fault is not None:
+            yield f"{path}:{number}: {fault}"
+            continue
+        value = json.loads(b"{" + line[_BODY_AT:])
+        yield _Line(value["key"], value["record"])
+
+
+def _raw_lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            yield from file
+    except OSError as error:
+        raise ExtractionError(
+            f"The extraction log '{path}' cannot be read ({error}). Set its permissions or mend the disk."
+        ) from error
 
 
 def _fault(line: bytes) -> str | None:

@@ -168,3 +168,73 @@ def test_appending_to_a_closed_log_is_a_usage_error(tmp_path: Path) -> None:
     log.close()
     with pytest.raises(UsageError, match="is closed"):
         log.append("k", GOOD)
+
+
+def no_room(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_disk_that_fails_is_told_once_and_the_file_is_let_go(tmp_path: Path, monkeypatch) -> None:
+    def append() -> None:
+        with ExtractionLog(tmp_path / "m", sync_every_s=0) as log:
+            monkeypatch.setattr(os, "fsync", no_room)
+            log.append("k", GOOD)
+
+    before = open_files()
+    with pytest.raises(ExtractionError, match="No space left") as told:
+        append()
+    assert (open_files(), len(told.value.__notes__)) == (before, 1)
+
+
+def test_a_log_whose_last_wait_for_the_disk_fails_says_so_and_is_let_go(tmp_path: Path, monkeypatch) -> None:
+    before = open_files()
+    log = ExtractionLog(tmp_path / "m")
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(ExtractionError, match="No space left"):
+        log.close()
+    log.close()
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("broken", [KeyboardInterrupt, ValueError])
+def test_an_error_of_the_caller_is_not_hidden_by_the_disks(tmp_path: Path, monkeypatch, broken) -> None:
+    log = ExtractionLog(tmp_path / "m")
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(broken), log:
+        raise broken
+
+
+def test_a_line_that_cannot_be_taken_back_is_the_last_one_until_the_log_is_opened_again(
+    tmp_path: Path, monkeypatch
+) -> None:
+    log = ExtractionLog(logged(tmp_path / "m", ("k1", GOOD)))
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: (real(file, bytes(data[:9])), no_room()))
+    monkeypatch.setattr(os, "ftruncate", no_room)
+    with pytest.raises(ExtractionError, match="No space left"):
+        log.append("k2", GOOD)
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="is closed"):
+        log.append("k3", GOOD)
+    logged(log.path, ("k4", GOOD))
+    assert verify_log(log.path) == []
+
+
+def test_a_log_that_cannot_be_opened_for_good_lets_the_file_go(tmp_path: Path, monkeypatch) -> None:
+    before = open_files()
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(ExtractionError, match="cannot be written"):
+        ExtractionLog(tmp_path / "m")
+    assert open_files() == before
+
+
+def test_a_log_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with ExtractionLog(tmp_path / "m") as log:
+        log.path.unlink()
+        for read in (log.load, log.outcomes):
+            with pytest.raises(ExtractionError, match="m' cannot be read"):
+                read()
