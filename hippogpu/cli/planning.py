@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hippogpu.cli import options
+from hippogpu.cli.indexing import DEFAULT_CHUNK_TOKENS
 from hippogpu.cli.output import note, note_list, people, print_json, table
-from hippogpu.config import read_configs, with_values
+from hippogpu.config import IndexConfig, read_configs, with_values
+from hippogpu.corpus import chunk as split_passage
 from hippogpu.corpus import read_corpus
-from hippogpu.errors import UsageError
+from hippogpu.embed import embedder_from_name
+from hippogpu.errors import CorpusError, UsageError
 from hippogpu.llm import Prices, cost, prices_of, token_counter
 from hippogpu.openie import ExtractionPlan, plan_extraction
+from hippogpu.types import Passage, Refusal
 
 plan = typer.Typer(
     name="plan",
@@ -37,14 +43,18 @@ def extract(
         float | None,
         typer.Option("--tokens-a-second", min=1e-9, help="Tokens that the model reads and writes in a second."),
     ] = None,
+    encoder: options.Encoder = None,
+    chunk: Annotated[bool, typer.Option("--chunk", help="Split passages that the encoder cannot read whole.")] = False,
     config: options.ConfigFile = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Estimate requests, tokens, time and cost of reading a corpus with a language model; nothing is sent.
 
-    A sample of the passages is tokenised; lengths of replies are estimated from those of real extractions. Prices come
-    from the configuration ([llm] prompt_price, …), else from a dated table of well-known models.
+    A sample of the passages is tokenised; lengths of replies are estimated from those of real extractions. A text that
+    several passages have is counted once. With --chunk, or chunk_tokens under [index], passages are split as index
+    would with that encoder. Prices come from the configuration ([llm] prompt_price, …), else from a dated table of
+    well-known models.
 
     \\b
     hippogpu plan extract corpus.jsonl --model gpt-4o-mini --url https://api.openai.com/v1
@@ -58,7 +68,10 @@ def extract(
     counter = token_counter(tokenizer or llm.model)
     if tokenizer and not counter.exact:
         raise UsageError(f"No tokenizer '{tokenizer}' is at hand. Name a tokenizer.json, or leave --tokenizer out.")
-    estimate = plan_extraction(reading.passages, settings, counter.count, sample=sample)
+    refused: list[Refusal] = []
+    passages = _as_indexed(reading.passages, configs.index or IndexConfig(), encoder or "minilm", refused, chunk=chunk)
+    estimate = plan_extraction(passages, settings, counter.count, sample=sample)
+    refused = [*reading.refusals, *refused]
     prices = prices_of(llm)
     value = {
         "model": llm.model or None,
@@ -66,7 +79,7 @@ def extract(
         "verify": settings.verify,
         "tokenizer": {"name": counter.name, "exact": counter.exact},
         **_value(estimate, prices, tokens_a_second),
-        "refused": [item._asdict() for item in reading.refusals],
+        "refused": [item._asdict() for item in refused],
     }
     if json:
         print_json(value)
@@ -74,19 +87,47 @@ def extract(
         _show(value, estimate, prices)
     if llm.window and estimate.longest > llm.window:
         note(
-            f"The longest passage needs {estimate.longest:,} tokens with its reply and the model reads {llm.window:,}: "
-            "split the passages with --chunk.",
+            f"The longest prompt needs {estimate.longest:,} tokens with its reply and the model reads {llm.window:,}: "
+            "split the passages with --chunk, or lower largest_tokens under [extract].",
             quiet=quiet,
         )
-    note_list("Refused", [f"{item.where}: {item.reason}" for item in reading.refusals], quiet=quiet)
-    if reading.refusals:
+    note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
+    if refused:
         raise typer.Exit(1)
+
+
+def _as_indexed(
+    passages: Iterable[Passage], config: IndexConfig, encoder: str, refused: list[Refusal], *, chunk: bool
+) -> Iterable[Passage]:
+    """The passages as an index holds them: split, when that is asked for; those that cannot be are put into refused."""
+    if not chunk and not config.chunk_tokens:
+        return passages
+    embedder = embedder_from_name(encoder)
+    window = config.chunk_tokens or embedder.window or DEFAULT_CHUNK_TOKENS
+    split = partial(
+        split_passage,
+        window_tokens=window,
+        overlap_tokens=with_values(config, {"chunk_tokens": window}).chunk_overlap,
+        token_counts=embedder.token_counts,
+    )
+    return _parts(passages, split, refused)
+
+
+def _parts(
+    passages: Iterable[Passage], split: Callable[[Passage], list[Passage]], refused: list[Refusal]
+) -> Iterator[Passage]:
+    for passage in passages:
+        try:
+            yield from split(passage)
+        except CorpusError as error:
+            refused.append(Refusal(f"passage '{passage.id}'", str(error)))
 
 
 def _value(estimate: ExtractionPlan, prices: Prices | None, tokens_a_second: float | None) -> dict[str, Any]:
     tokens = estimate.tokens
     return {
         "passages": estimate.passages,
+        "repeated": estimate.repeated,
         "sampled": estimate.sampled,
         "requests": estimate.requests,
         "prompt_tokens": tokens.prompt,
@@ -101,7 +142,8 @@ def _value(estimate: ExtractionPlan, prices: Prices | None, tokens_a_second: flo
 
 
 def _show(value: dict[str, Any], estimate: ExtractionPlan, prices: Prices | None) -> None:
-    names = ("passages", "sampled", "requests", "prompt_tokens", "shared_tokens", "completion_tokens", "longest")
+    names = ["passages", "repeated", "sampled", "requests"]
+    names += ["prompt_tokens", "shared_tokens", "completion_tokens", "longest"]
     rows = [[name.replace("_", " "), f"{value[name]:,}"] for name in names]
     rows.append(["tokens are off by", f"{100 * estimate.off_by:.1f} % at most (95 %), for the sample alone"])
     known = prices is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ def token_counter(spec: str = "") -> TokenCounter:
     """Counts with the tokenizer that spec names, else estimates.
 
     spec : a tokenizer.json or a folder with one; or the name of a model on the Hugging Face hub whose tokenizer lies
-    in the local cache (nothing is downloaded). Any other name, and no name, gives the estimate.
-    ConfigError when the file is there and is no tokenizer.
+    in the local cache (nothing is downloaded). Any other name, whatever it is, and no name, gives the estimate.
+    ConfigError when the .json is there and is no tokenizer.
     """
     path = _tokenizer_file(spec) if spec else None
     return TokenCounter("estimate", False, estimated_tokens) if path is None else _exact(spec, path)
@@ -63,10 +64,9 @@ def _estimated(text: str) -> int:
 
 
 def _tokenizer_file(spec: str) -> Path | None:
-    path = Path(spec)
-    if path.is_dir():
-        path = path / "tokenizer.json"
-    return path if path.is_file() else _cached_tokenizer(spec)
+    # Of os.path because Path raises for a name that is too long for a file.
+    path = os.path.join(spec, "tokenizer.json") if os.path.isdir(spec) else spec
+    return Path(path) if path.endswith(".json") and os.path.isfile(path) else _cached_tokenizer(spec)
 
 
 def _cached_tokenizer(name: str) -> Path | None:
@@ -76,7 +76,7 @@ def _cached_tokenizer(name: str) -> Path | None:
 
     try:
         found = try_to_load_from_cache(name, "tokenizer.json")
-    except HFValidationError:
+    except (HFValidationError, OSError, ValueError):
         return None
     return Path(found) if isinstance(found, str) else None
 
@@ -90,7 +90,10 @@ def _exact(name: str, path: Path) -> TokenCounter:
         raise ConfigError(f"The tokenizer '{path}' cannot be read: {error}. Give a tokenizer.json.") from error
     if not isinstance(held, dict) or "model" not in held:
         raise ConfigError(f"'{path}' is no tokenizer: it has no 'model'. Give a tokenizer.json of a model.")
-    tokenizer = Tokenizer.from_file(str(path))
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # it raises nothing narrower
+        raise ConfigError(f"The tokenizer '{path}' cannot be read: {error}. Give that of another model.") from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
 

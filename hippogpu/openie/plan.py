@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
 from hippogpu.openie.prompts import ENTITIES, JOINT, TRIPLES, VERIFY, Prompt, passage_text
+from hippogpu.text import content_key, identity
 from hippogpu.types import Passage, Usage
 
 CountTokens = Callable[[Sequence[str]], list[int]]
@@ -27,11 +28,12 @@ _TWO_SIDED_95 = 1.96
 class ExtractionPlan(NamedTuple):
     """An estimate for a corpus.
 
-    passages     in the corpus, and sampled of them
+    passages     in the corpus, and sampled of those with a text of their own
     requests     for the whole corpus, none asked twice
     tokens       of prompts and replies; cached is the share of the prompts that is the same for every passage
     off_by       half the width of the 95 % interval of all tokens that comes of sampling, as a fraction of them
     longest      tokens of the longest prompt in the sample with the largest reply
+    repeated     passages whose title and text another one has, which is read for both
     """
 
     passages: int
@@ -40,23 +42,44 @@ class ExtractionPlan(NamedTuple):
     tokens: Usage
     off_by: float
     longest: int
+    repeated: int = 0
 
 
 def plan_extraction(
     passages: Iterable[Passage], config: ExtractConfig, count: CountTokens, *, sample: int = 1000, seed: int = 0
 ) -> ExtractionPlan:
-    """Requests and tokens that a language model takes to read the passages, each once.
+    """Requests and tokens that a language model takes to read the passages, each text once.
 
     count tokenises a list of texts. Lengths of replies are estimated from the passage's (see the fits above).
     """
-    chosen, whole = _sampled(passages, sample, random.Random(seed))
+    texts = _Texts(passages)
+    chosen, whole = _sampled(texts, sample, random.Random(seed))
     counts = count([passage_text(passage) for passage in chosen])
     stems = _Stems(config, count)
     each = [stems.usage(tokens) for tokens in counts]
     scale = whole / len(each) if each else 0.0
     total = Usage(*(round(scale * sum(column)) for column in zip(*each, strict=True))) if each else Usage()
-    longest = max(counts, default=0) + stems.longest + config.largest_tokens
-    return ExtractionPlan(whole, len(each), whole * stems.requests, total, _off_by(each, whole), longest)
+    longest = max(map(stems.longest, counts), default=stems.longest(0)) + config.largest_tokens
+    requests, off_by = whole * stems.requests, _off_by(each, whole)
+    return ExtractionPlan(whole + texts.repeated, len(each), requests, total, off_by, longest, texts.repeated)
+
+
+class _Texts:
+    """The passages whose text came for the first time; repeated counts the others. 16 bytes a text are held."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._passages = passages
+        self.repeated = 0
+
+    def __iter__(self) -> Iterator[Passage]:
+        seen: set[bytes] = set()
+        for passage in self._passages:
+            key = bytes.fromhex(content_key(identity(passage.title, passage.text)))
+            if key in seen:
+                self.repeated += 1
+            else:
+                seen.add(key)
+                yield passage
 
 
 class _Stems:
@@ -67,7 +90,12 @@ class _Stems:
         prompts = [JOINT] if self._joint else [ENTITIES, TRIPLES]
         self._fixed = [_stem(prompt, count) for prompt in [*prompts, *([VERIFY] if self._verify else [])]]
         self.requests = len(self._fixed)
-        self.longest = max(self._fixed)
+
+    def longest(self, tokens: int) -> int:
+        """The longest prompt about a passage of so many tokens: each with what the replies before it gave."""
+        given = [0] if self._joint else [0, _fitted(_ENTITY_FIT, tokens)]
+        given.append(_fitted(_TRIPLE_FIT, tokens))
+        return tokens + max(map(sum, zip(self._fixed, given, strict=False)))
 
     def usage(self, tokens: int) -> Usage:
         """What a passage of so many tokens takes."""
@@ -91,7 +119,7 @@ def _fitted(fit: tuple[float, float], tokens: int) -> int:
 
 
 def _sampled(passages: Iterable[Passage], size: int, chance: random.Random) -> tuple[list[Passage], int]:
-    """A uniform sample of the passages in one pass (reservoir), and how many there are."""
+    """A uniform sample of what comes in one pass (reservoir), and how many there are."""
     kept: list[Passage] = []
     whole = 0
     for passage in passages:

@@ -83,7 +83,10 @@ def test_a_tokenizer_file_counts_exactly(tmp_path: Path, folder: bool) -> None:
     assert (counter.exact, counter.count(["oliver badman !", "", "a\ud800"])) == (True, [3, 0, 2])
 
 
-@pytest.mark.parametrize(("text", "what"), [("{", "cannot be read"), ("{}", "no 'model'"), ("[]", "no 'model'")])
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("{", "cannot be read"), ("{}", "no 'model'"), ("[]", "no 'model'"), ('{"model": 3}', "cannot be read")],
+)
 def test_a_file_that_is_no_tokenizer_is_a_configuration_error(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(text)
@@ -105,7 +108,13 @@ def test_a_model_in_the_hugging_face_cache_counts_exactly(tmp_path: Path, monkey
     assert not token_counter("some/other").exact
 
 
-@pytest.mark.parametrize("name", ["", "gpt-4o-mini", "a/b/c/d", "no such folder/", f"x{os.sep}..{os.sep}y"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "gpt-4o-mini", "a/b/c/d", "no such folder/", f"x{os.sep}..{os.sep}y", "x" * 300, "x" * 5000, "a\0b"),
+        *("a\ud800b", "模型", "org/model:tag", "a b", "..", "/", "\n", __file__, "x/" * 40 + "y.json"),
+    ],
+)
 def test_an_unknown_tokenizer_gives_an_estimate_that_says_so(name: str) -> None:
     counter = token_counter(name)
     assert (counter.name, counter.exact, counter.count([""])) == ("estimate", False, [0])
