@@ -25,7 +25,7 @@ class LlmConfig:
     timeout_s         seconds that one request may take
     attempts          how often a request is sent before a busy or broken server is given up on
     temperature       0 is greedy
-    window            most tokens of prompt and reply together, for vllm and for what plan warns of; 0 for the model's own
+    window            most tokens of prompt and reply together, for vllm and plan; 0 for the model's own
     data_parallel     copies of the model, each on its own GPUs, for vllm
     tensor_parallel   GPUs that share one copy, for vllm
     gpu_memory        share of each GPU's memory that vllm may take, in (0, 1]
