@@ -1,31 +1,18 @@
-"""The append-only log of what an extractor said: one checked JSON line a record, keyed by the passage's text.
-
-    {"crc":"1c2d3e4f","key":"<content key of title, newline, text>","record":{…}}
-
-A record holds passage_id, error, entities, triples and drops; a failure also its attempt, and outage when the extractor
-could not be reached; a model's reply its tokens [prompt, cached, completion].
-
-crc is the CRC-32 of the line's bytes behind the crc field (from "key" on, without the line break). Lines are ASCII:
-lone surrogates survive as escapes.
-"""
+"""The append-only log of what an extractor said, keyed by the passage's text: see log_lines for its lines."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
-import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from hippogpu.errors import ExtractionError, UsageError
-from hippogpu.types import NO_TOKENS, Drop, Record, Triple, Usage
+from hippogpu.openie.log_lines import attempt_of, decode_record, encode_line, fault, read_lines
+from hippogpu.types import Record
 
-_HEAD = b'{"crc":"'
-_BODY_AT = len(_HEAD) + 8 + 2  # eight hex digits, a quote, a comma
 _BLOCK = 1 << 16
 
 
@@ -112,7 +99,7 @@ class ExtractionLog:
         records: dict[str, Record] = {}
         attempts: dict[str, int] = {}
         damage: list[str] = []
-        for line in _read_lines(self.path):
+        for line in read_lines(self.path):
             if isinstance(line, str):
                 damage.append(line)
                 continue
@@ -122,7 +109,7 @@ class ExtractionLog:
                 attempts.pop(key, None)
             elif key not in records or key in attempts:
                 records[key] = record
-                attempts[key] = _attempt(line, attempts.get(key, 0))
+                attempts[key] = attempt_of(line, attempts.get(key, 0))
         return Logged(records, attempts, tuple(damage))
 
     def outcomes(self) -> Outcomes:
@@ -130,7 +117,7 @@ class ExtractionLog:
         finished: set[str] = set()
         failed: dict[str, Failed] = {}
         damage: list[str] = []
-        for line in _read_lines(self.path):
+        for line in read_lines(self.path):
             if isinstance(line, str):
                 damage.append(line)
                 continue
@@ -140,7 +127,7 @@ class ExtractionLog:
                 failed.pop(line.key, None)
             elif line.key not in finished:
                 before = failed[line.key].attempts if line.key in failed else 0
-                failed[line.key] = Failed(_attempt(line, before), reason)
+                failed[line.key] = Failed(attempt_of(line, before), reason)
         return Outcomes(finished, failed, tuple(damage))
 
     def close(self) -> None:
@@ -203,86 +190,7 @@ def verify_log(path: Path) -> list[str]:
     path = Path(path)
     if not path.is_file():
         return [f"{path}: missing"]
-    return [line for line in _read_lines(path) if isinstance(line, str)]
-
-
-def encode_line(key: str, record: Record, *, attempt: int = 1) -> bytes:
-    """The log line of a record, line break included."""
-    value = _record_value(record, attempt)
-    body = json.dumps({"key": key, "record": value}, separators=(",", ":"))[1:].encode("ascii")
-    return b'%b%08x",%b\n' % (_HEAD, zlib.crc32(body), body)
-
-
-def _record_value(record: Record, attempt: int) -> dict[str, Any]:
-    value: dict[str, Any] = {
-        "passage_id": record.passage_id,
-        "error": record.error,
-        "entities": record.entities,
-        "triples": [triple if triple.text is not None else triple[:3] for triple in record.triples],
-        "drops": record.drops,
-    }
-    if record.error is not None:
-        value["attempt"] = attempt
-    if record.outage:
-        value["outage"] = True
-    if record.usage != NO_TOKENS:
-        value["tokens"] = record.usage
-    return value
-
-
-def decode_record(value: dict[str, Any]) -> Record:
-    """The record of a log line's "record"."""
-    return Record(
-        value["passage_id"],
-        tuple(Triple(*triple) for triple in value["triples"]),
-        tuple(value["entities"]),
-        tuple(Drop(*drop) for drop in value["drops"]),
-        value["error"],
-        Usage(*value.get("tokens", ())),
-        value.get("outage", False),
-    )
-
-
-class _Line(NamedTuple):
-    key: str
-    record: dict[str, Any]
-
-
-def _attempt(line: _Line, before: int) -> int:
-    """Which try a failure was, as it says itself; else one more than those before."""
-    return int(line.record.get("attempt", before + 1))
-
-
-def _read_lines(path: Path) -> Iterator[_Line | str]:
-    """The lines of a log in order; a damaged one as text that says where and why."""
-    for number, line in enumerate(_raw_lines(path), start=1):
-        fault = _fault(line)
-        if fault is not None:
-            yield f"{path}:{number}: {fault}"
-            continue
-        value = json.loads(b"{" + line[_BODY_AT:])
-        yield _Line(value["key"], value["record"])
-
-
-def _raw_lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from file
-    except OSError as error:
-        raise ExtractionError(
-            f"The extraction log '{path}' cannot be read ({error}). Set its permissions or mend the disk."
-        ) from error
-
-
-def _fault(line: bytes) -> str | None:
-    """Why a line cannot be trusted, None when its bytes are those that were written."""
-    if not line.endswith(b"\n"):
-        return "cut short (no line break)"
-    if not line.startswith(_HEAD) or line[_BODY_AT - 2 : _BODY_AT] != b'",':
-        return "no checksum at its start"
-    written = line[len(_HEAD) : _BODY_AT - 2]
-    real = b"%08x" % zlib.crc32(line[_BODY_AT:-1])
-    return None if written == real else f"altered (checksum {real.decode()}, written as {written!r})"
+    return [line for line in read_lines(path) if isinstance(line, str)]
 
 
 def _mend_tail(path: Path, file: int) -> Torn | None:
@@ -292,7 +200,7 @@ def _mend_tail(path: Path, file: int) -> Torn | None:
     tail = os.pread(file, size - start, start)
     if not tail:
         return None
-    if _fault(tail + b"\n") is None:
+    if fault(tail + b"\n") is None:
         _write_all(file, b"\n")
         return None
     aside = path.with_name(path.name + ".torn")

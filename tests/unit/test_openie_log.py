@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hippogpu.errors import ExtractionError, UsageError
 from hippogpu.openie import ExtractionLog, verify_log
-from hippogpu.openie.log import encode_line
+from hippogpu.openie.log_lines import encode_line
 from hippogpu.types import Drop, Record, Triple, Usage
 
 GOOD = Record("a", (Triple("Ada", "wrote", "notes"), Triple("s", "p", "o", "text")), ("Ada",), (Drop("why", "x"),))
