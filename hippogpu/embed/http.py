@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -11,9 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from hippogpu.config import LlmConfig
 from hippogpu.embed.encode import estimated_token_counts, shortened
 from hippogpu.errors import ConfigError, EncoderError, require_extra
+from hippogpu.llm.access import access_to, certificates, headers_of, usable_proxies
 from hippogpu.llm.retry import BUSY, asked_wait_s, wait_s
+from hippogpu.llm.words import masked
+from hippogpu.llm.words import shortened as in_one_line
 from hippogpu.text import readable
 from hippogpu.types import Floats
 
@@ -52,10 +55,13 @@ class HttpEmbedder:
         if batch_texts < 1 or attempts < 1:
             raise ConfigError(f"'batch_texts' and 'attempts' must be at least 1. Got {batch_texts} and {attempts}.")
         self._httpx = cast("Any", require_extra("httpx", package="httpx", extra="http", purpose="The http encoder"))
-        key = os.environ.get(key_variable)
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client: httpx.Client = self._httpx.Client(timeout=timeout_s, headers=headers)
-        self._url = f"{url.rstrip('/')}/embeddings"
+        access = access_to(LlmConfig(url=url, model=model, key_variable=key_variable), self._httpx)
+        with usable_proxies(self._httpx):
+            self._client: httpx.Client = self._httpx.Client(
+                timeout=timeout_s, headers=headers_of(access), verify=certificates(self._httpx)
+            )
+        self._url = f"{access.endpoint}/embeddings"
+        self._secrets = access.secrets
         self._model = model
         self._width = width
         self._batch_texts, self._attempts, self._sleep = batch_texts, attempts, sleep
@@ -104,7 +110,7 @@ class HttpEmbedder:
             else:
                 if response.status_code == 200:
                     return response
-                problem = f"status {response.status_code}: {shortened(response.text, 200)}"
+                problem = f"status {response.status_code}: {in_one_line(masked(response.text, self._secrets))}"
                 if response.status_code not in BUSY:
                     raise EncoderError(self._failed(problem))
                 asked = asked_wait_s(response.headers, now=datetime.now(UTC))

@@ -7,6 +7,7 @@ import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import getproxies
 
@@ -66,16 +67,28 @@ def certificates(module: Any) -> ssl.SSLContext:
 
 def client(access: Access, module: Any, context: ssl.SSLContext) -> httpx.AsyncClient:
     """A client of a single connection; ConfigError when the proxies of the environment cannot be used."""
-    try:
-        for proxy in _proxies():
-            _check_proxy(proxy, module)
+    with usable_proxies(module):
         made: httpx.AsyncClient = module.AsyncClient(
-            headers={"Content-Type": "application/json"}
-            | ({"Authorization": access.authorization} if access.authorization else {}),
+            headers={"Content-Type": "application/json"} | headers_of(access),
             limits=module.Limits(max_connections=1, max_keepalive_connections=1),
             timeout=None,
             verify=context,
         )
+    return made
+
+
+def headers_of(access: Access) -> dict[str, str]:
+    """The header that lets us in, if there is one."""
+    return {"Authorization": access.authorization} if access.authorization else {}
+
+
+@contextmanager
+def usable_proxies(module: Any) -> Iterator[None]:
+    """Making a client inside gives a ConfigError when the proxies of the environment cannot be used."""
+    try:
+        for proxy in _proxies():
+            _check_proxy(proxy, module)
+        yield
     except ImportError as error:
         raise ConfigError(
             "A SOCKS proxy needs the package 'socksio', which is not installed. Install it with: pip install "
@@ -85,7 +98,6 @@ def client(access: Access, module: Any, context: ssl.SSLContext) -> httpx.AsyncC
         raise ConfigError(
             f"The proxy of the environment cannot be used: {_why(error)}. Correct {_set_to(_PROXY_VARIABLES)}."
         ) from error
-    return made
 
 
 def _checked(address: str, module: Any) -> httpx.URL:

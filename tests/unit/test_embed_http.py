@@ -127,3 +127,28 @@ def test_a_reply_that_is_no_table_of_vectors_is_refused(reply: Any, what: str) -
 def test_an_address_without_scheme_or_model_is_a_configuration_error(url: str, model: str) -> None:
     with pytest.raises(ConfigError, match=r"http\(s\) URL and a model"):
         HttpEmbedder(url, model)
+
+
+def test_the_key_is_never_shown_though_the_server_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-" + "secret" * 40
+    monkeypatch.setenv(KEY_VARIABLE, key)
+    reply = Reply(400, {"error": f"no such key: {key}"})
+    with served(lambda _: reply) as (embedder, _, _), pytest.raises(EncoderError) as caught:
+        embedder.encode(["a"])
+    assert "secretsecret" not in str(caught.value)
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
+    with embedding_server(lambda _: Reply(400, "no")) as (url, requests):
+        embedder = HttpEmbedder(url.replace("http://", "http://ann:pa55word@"), "m", width=16)
+        with pytest.raises(EncoderError) as caught:
+            embedder.encode(["a"])
+        embedder.close()
+    assert requests[0].headers["authorization"].startswith("Basic ")
+    assert "pa55word" not in str(caught.value)
+
+
+def test_a_proxy_that_is_none_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "ftp://proxy:99999")
+    with pytest.raises(ConfigError, match="proxy"):
+        HttpEmbedder("http://localhost:1/v1", "m", width=16)
