@@ -36,7 +36,7 @@ class MissingExtraError(HippoError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package '{package}', which is not installed. "
-            f"Install it with: pip install 'hippogpu[{extra}]'"
+            f"Install it with: pip install 'hippogpu[{extra}]' (in a checkout: pip install '.[{extra}]')"
         )
         self.package = package
         self.extra = extra

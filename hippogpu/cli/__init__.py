@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
+import signal
+import sys
 from collections.abc import Callable
 from importlib import metadata
+from types import FrameType
 from typing import ParamSpec
 
 import typer
@@ -41,6 +45,13 @@ def _plain(verb: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except HippoError as error:
             complain(str(error))
             raise typer.Exit(1) from error
+        except BrokenPipeError as error:
+            # Whoever read our output has enough of it; so has the interpreter, which would try to flush it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from error
+        except OSError as error:
+            complain(f"The system refused: {error}. Mend that, then run the same command again.")
+            raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
             complain(
                 "Interrupted. What was extracted, encoded and diffused is kept: run the same command again to go on."
@@ -75,5 +86,10 @@ app.command("doctor")(_plain(inspecting.doctor))
 
 
 def main() -> None:
-    """Runs a verb and leaves with its exit code."""
+    """Runs a verb and leaves with its exit code. SIGTERM is an interruption like Ctrl-C."""
+    signal.signal(signal.SIGTERM, _interrupt)
     app()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

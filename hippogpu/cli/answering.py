@@ -65,6 +65,13 @@ def search(
         raise UsageError("--batch and --force are of --output FILE. Name one, or leave them out.")
     asked, refused = _asked(question, queries)
     searcher = Searcher.open(folder, run=run)
+    unread = searcher.manifest.counts.get("without_record", 0)
+    if unread and searcher.manifest.counts["facts"]:
+        note(
+            f"{unread:,} of {searcher.manifest.counts['passages']:,} passages could not be read: they have no facts "
+            "and rank low. Index them again; --method dense needs no facts.",
+            quiet=quiet,
+        )
     for id_, ranking in _rankings(searcher, asked, k, settings):
         if json:
             print_json(ranking_value(ranking, id_))
@@ -105,8 +112,9 @@ def evaluate(
             print_json(value)
     if not json:
         shown = [key for key in values[0] if key not in ("method", "queries")]
-        rows = [[str(value["method"]), *(f"{100 * value[key]:.2f}" for key in shown)] for value in values]
-        people().print(table(f"{values[0]['queries']} questions, percent", ["method", *map(_short, shown)], rows))
+        rows = [[_short(key), *(f"{100 * value[key]:.2f}" for value in values)] for key in shown]
+        methods = [str(value["method"]) for value in values]
+        people().print(table(f"{values[0]['queries']} questions, percent", ["measure", *methods], rows))
     note_list("Refused", refused, quiet=quiet)
     if refused:
         raise typer.Exit(1)

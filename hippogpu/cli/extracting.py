@@ -16,7 +16,7 @@ from hippogpu.errors import ConfigError, UsageError
 from hippogpu.index.reading import used_extractors
 from hippogpu.llm import Llm, Prices, open_llm, prices_of
 from hippogpu.openie import Extractor, LlmExtractor, NoExtractor, ReplayExtractor
-from hippogpu.store import has_index, logs_folder
+from hippogpu.store import current_manifest, has_index, logs_folder
 
 REPLIES = "replies.sqlite"
 SPACY = "spacy-"
@@ -47,7 +47,7 @@ def chosen_extractor(folder: Path, configs: Configs, asked: Asked) -> Iterator[C
     values = {"extractor": asked.extractor, "prompting": asked.prompting}
     config = with_values(configs.extract, {name: value for name, value in values.items() if value is not None})
     model = _model(configs.llm_for("extract"), asked)
-    name = _name(folder, config, model, asked.openie)
+    name = _name(folder, config, model, asked)
     with ExitStack() as held:
         if name == "http" or name == "vllm":
             settings = with_values(model, {"engine": name})
@@ -63,23 +63,31 @@ def _model(config: LlmConfig, asked: Asked) -> LlmConfig:
     return with_values(config, {name: value for name, value in values.items() if value is not None})
 
 
-def _name(folder: Path, config: ExtractConfig, model: LlmConfig, openie: Path | None) -> str:
+def _name(folder: Path, config: ExtractConfig, model: LlmConfig, asked: Asked) -> str:
     """What "auto" comes to; "" for the logs alone."""
-    if openie is not None:
+    if asked.openie is not None:
         if config.extractor not in ("auto", "replay"):
             raise UsageError(f"--openie replays stored extractions, so --extractor cannot be '{config.extractor}'.")
         return "replay"
     if config.extractor != "auto":
         return config.extractor
-    if model.configured:
+    if model.configured or asked.url or asked.model:
         return model.engine
     used = used_extractors(folder)
-    if not used and not has_index(folder):
+    if not used and not _has_records(folder):
         return "spacy"
     last = (used or [""])[-1]
     if last == NoExtractor.name:
         return "none"
     return "spacy" if last.startswith(SPACY) else ""
+
+
+def _has_records(folder: Path) -> bool:
+    """Whether somebody has read a passage of the index there."""
+    if not has_index(folder):
+        return False
+    counts = current_manifest(folder).counts
+    return counts.get("without_record", 0) < counts.get("passages", 0)
 
 
 def _opened(folder: Path, settings: LlmConfig) -> Llm:

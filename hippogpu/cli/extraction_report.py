@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from hippogpu.openie.statistics import LengthRow
 from hippogpu.types import Refusal, UserEdge
 
 _LENGTH_COLUMNS = {
-    "most_words": "words",
     "passages": "passages",
     "without": "no triple",
     "failed": "failed",
@@ -56,13 +55,12 @@ def extract(
 def pace(so_far: ExtractionProgress, seconds: float) -> str:
     """Passages and tokens a second, and failures, in one line."""
     seconds = max(seconds, 1e-9)
-    parts = [f"{so_far.done / seconds:.1f} passages/s"]
+    parts = [f"{so_far.done / seconds:.1f}/s"]
     if so_far.usage.prompt:
-        tokens = f"{so_far.usage.prompt / seconds:,.0f} in, {so_far.usage.completion / seconds:,.0f} out"
-        parts.append(f"tokens/s {tokens}")
+        parts.append(f"tokens/s {so_far.usage.prompt / seconds:,.0f} in {so_far.usage.completion / seconds:,.0f} out")
     if so_far.failed:
         parts.append(f"{so_far.failed:,} failed")
-    return " · ".join(parts)
+    return ", ".join(parts)
 
 
 def refusals_of(chosen: Chosen) -> tuple[Refusal, ...]:
@@ -120,23 +118,28 @@ def show_extraction(value: dict[str, Any]) -> None:
     names = ("extracted", "reused", "failed", "quarantined", "untouched")
     counts = {name: len(value[name]) if isinstance(value[name], list) else value[name] for name in names}
     speed = f", {value['passages_a_second']:,.1f} passages/s" if value["extracted"] else ""
-    title = f"Extraction by {value['extractor']}{speed}" if value["extracted"] else "Extraction: nothing was read"
+    tried = value["extracted"] or value["failed"]
+    title = f"Extraction by {value['extractor']}{speed}" if tried else "Extraction: nothing was read"
     out.print(table(title, list(counts), [[f"{count:,}" for count in counts.values()]]))
     if value["records"]:
-        out.print(table("Records by extractor", ["extractor", "passages"], count_rows(value["records"])))
+        out.print(table("Records by extractor", ["extractor", "passages"], _rows(value["records"])))
     if value["drops"]:
         out.print(table("Dropped from replies", ["reason", "count"], count_rows(value["drops"])))
     lengths = [row for row in value["by_length"] if row["passages"]]
     if value["extracted"] and lengths:
-        rows = [[_cell(row[name]) for name in _LENGTH_COLUMNS] for row in lengths]
-        out.print(table("By length", list(_LENGTH_COLUMNS.values()), rows))
+        rows = [[_length(row["most_words"]), *(f"{row[name]:,}" for name in _LENGTH_COLUMNS)] for row in lengths]
+        out.print(table("By length", ["words", *_LENGTH_COLUMNS.values()], rows))
     if "model" in value and value["model"]["requests"]:
         _show_model(value["model"])
 
 
-def _cell(value: float | None) -> str:
-    """A figure; None is the range of lengths without an end."""
-    return "more" if value is None else f"{value:,}"
+def _length(most_words: int | None) -> str:
+    """The words of a range of lengths; None is the one without an end."""
+    return "more" if most_words is None else f"to {most_words}"
+
+
+def _rows(counts: Mapping[str, float]) -> list[list[str]]:
+    return [[name, f"{count:,}"] for name, count in counts.items()]
 
 
 def _show_model(model: dict[str, Any]) -> None:
@@ -144,7 +147,7 @@ def _show_model(model: dict[str, Any]) -> None:
     counts = {name: model[name] for name in ("requests", "tries", "remembered", "failed", "uncounted")}
     counts |= {f"{name} tokens": count for name, count in model["tokens"].items()}
     counts["tokens a second"] = model["tokens_a_second"]
-    rows = [[name, f"{count:,}"] for name, count in counts.items()]
+    rows = _rows(counts)
     people().print(table(f"{model['name']} at {model['endpoint']}", ["what", "count"], [*rows, ["cost", price]]))
     for line in model["notes"]:
         people().print(line, markup=False)
@@ -152,10 +155,10 @@ def _show_model(model: dict[str, Any]) -> None:
 
 def tell(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> None:
     """What a user should know of an extraction, on stderr: passages without a record, the logs, and who read."""
-    note_list("Without extraction", [f"{id_}: {why}" for id_, why in report.failed], quiet=quiet)
+    note_list("Without extraction", [f"{id_}: {why}" for id_, why in report.failed])
     alone = [f"{id_}: {why}" for id_, why in report.quarantined]
-    note_list("Left alone after repeated failures (--retry-failed tries them again)", alone, quiet=quiet)
-    note_list("Damaged lines of extraction logs, passed over", report.damage, quiet=quiet)
+    note_list("Left alone after repeated failures (--retry-failed tries them again)", alone)
+    note_list("Damaged lines of extraction logs, passed over", report.damage)
     if report.torn is not None:
         size, place = report.torn
         note(f"The last line of the log was cut short: its {size:,} bytes were moved to {place}.", quiet=quiet)

@@ -100,7 +100,7 @@ def index(
         _show(folder, value)
     if added.edges_gone:
         note(f"{added.edges_gone:,} edges of one's own went with passages that are no longer there.", quiet=quiet)
-    note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
+    note_list("Refused", [f"{item.where}: {item.reason}" for item in refused])
     tell(chosen, extraction, quiet=quiet)
     if stop():
         raise KeyboardInterrupt
@@ -152,7 +152,7 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
     )
     show_extraction(value["extraction"])
     if "generation" not in value:
-        out.print(f"{folder}: nothing was built. Build it with: hippogpu index {folder} CORPUS")
+        out.print(f"{folder}: nothing was built.")
         return
     if not value["changed"]:
         out.print(f"{folder}: nothing new; generation {value['generation']} stays current.")

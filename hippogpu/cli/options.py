@@ -41,7 +41,7 @@ Extractor = Annotated[
     ExtractorName | None,
     typer.Option(
         "--extractor",
-        help="Who reads the passages (default auto: the configured language model, else spaCy, else what read before).",
+        help="Who reads the passages (default auto: the configured model, else what read here before, else spaCy).",
     ),
 ]
 Url = Annotated[

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.progress import TimeRemainingColumn as EtaColumn
 from rich.table import Table
 
@@ -47,8 +47,8 @@ def note(message: str, *, quiet: bool = False) -> None:
         Console(stderr=True, highlight=False, soft_wrap=True).print(escape(message))
 
 
-def note_list(heading: str, lines: Sequence[str], *, quiet: bool) -> None:
-    """The first lines of a list of problems, and how many more there are."""
+def note_list(heading: str, lines: Sequence[str], *, quiet: bool = False) -> None:
+    """The first lines of a list of problems, and how many more there are. What fails a run is told to the quiet too."""
     if lines:
         note(f"{heading}:", quiet=quiet)
         for line in lines[:LISTED]:
@@ -62,9 +62,8 @@ def progress(*, quiet: bool) -> Iterator[Show]:
     """Bars with counts and the time left, one a stage, on stderr; lines where it is no terminal."""
     columns = (
         TextColumn("{task.description:<9}"),
-        BarColumn(),
+        BarColumn(bar_width=16),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
         TextColumn("ETA"),
         EtaColumn(),
         TextColumn("{task.fields[note]}"),

@@ -56,7 +56,7 @@ def extract(
     would with that encoder. Prices come from the configuration ([llm] prompt_price, …), else from a dated table of
     well-known models.
 
-    \\b
+    \b
     hippogpu plan extract corpus.jsonl --model gpt-4o-mini --url https://api.openai.com/v1
     hippogpu plan extract corpus.jsonl --tokens-a-second 7400 --prompting joint
     """

@@ -72,10 +72,18 @@ def read_configs(path: Path | None, profile: ProfileName | None = None) -> Confi
         if name == "llm":
             tasks = {task: table[task] for task in get_args(LlmTask) if isinstance(table.get(task), dict)}
             own = {key: value for key, value in table.items() if key not in tasks}
-        starts[name] = with_values(starts[name], own)
+        starts[name] = _read_table(path, name, starts[name], own)
     index = starts["index"] if profile is not None or "index" in tables else None
-    llms = {task: with_values(starts["llm"], table) for task, table in tasks.items()}
+    llms = {task: _read_table(path, f"llm.{task}", starts["llm"], table) for task, table in tasks.items()}
     return Configs(index, starts["search"], starts["run"], starts["llm"], starts["extract"], llms)
+
+
+def _read_table(path: Path | None, name: str, start: ConfigT, values: Mapping[str, Any]) -> ConfigT:
+    """The configuration with the values of a table; a ConfigError names the table too."""
+    try:
+        return with_values(start, values)
+    except ConfigError as error:
+        raise ConfigError(f"[{name}] of {path}: {error}") from error
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

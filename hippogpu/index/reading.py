@@ -76,7 +76,7 @@ def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader)
         report = _extracted(root, passages, names, reader.extractor, reader)
         records = kept + Counter({newest: report.done + report.reused})
     else:
-        report = ExtractionReport(failed=_failures(passages, names, keys, logs.get(newest)))
+        report = ExtractionReport(failed=_failures(passages, names, keys, newest, logs.get(newest)))
         records = kept
     damage = (*(line for log in logs.values() for line in log.damage), *report.damage)
     return report._replace(reused=report.reused + kept.total(), records=dict(records), damage=damage)
@@ -157,6 +157,8 @@ def _extracted(
         if reader.on_progress is not None:
             reader.on_progress(so_far, len(wanted))
 
+    if reader.on_progress is not None:
+        reader.on_progress(ExtractionProgress(0, 0, 0), len(wanted))
     with ExtractionLog(log_path(root, extractor.name)) as log:
         report = extract_missing(
             map(passages.named, wanted),
@@ -185,16 +187,18 @@ def _note_use(root: Path, name: str) -> None:
 
 
 def _failures(
-    passages: Passages, names: Sequence[str], keys: Sequence[str], log: Outcomes | None
+    passages: Passages, names: Sequence[str], keys: Sequence[str], newest: str, log: Outcomes | None
 ) -> tuple[tuple[str, str], ...]:
     """Id and reason of each passage without a record, by the last extractor's log; ConfigError for one never tried."""
     open_ids = [(id_, keys[row]) for id_, row in zip(passages.ids, passages.rows, strict=True) if not names[row]]
     tried = log.failed if log is not None else {}
     untried = len({key for _, key in open_ids if key not in tried})
     if untried:
+        reader = f", which '{newest}' has read so far" if newest else ""
         raise ConfigError(
-            f"{untried} passages have no extraction yet, or their log has lost it. Open the index with "
-            "an extractor (on the command line: --extractor NAME, or --openie FILE)."
+            f"{untried} texts of this index{reader} have no record yet (new ones, or their log was lost). Open it "
+            "with an extractor; on the command line name the model again (--url and --model, or [llm] of --config), "
+            "the stored extractions (--openie FILE), or --extractor spacy."
         )
     return tuple((id_, tried[key].reason) for id_, key in open_ids)
 

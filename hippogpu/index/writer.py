@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from hippogpu.backends import load_backend
-from hippogpu.config import DiffuseRule, ExtractConfig, IndexConfig, RunConfig, SearchConfig
+from hippogpu.config import DiffuseRule, ExtractConfig, IndexConfig, RunConfig, SearchConfig, as_mapping
 from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
@@ -261,9 +261,14 @@ class Index:
             return config or IndexConfig()
         have = self._stored.manifest.config
         if config is not None and config != have:
+            differing = ", ".join(
+                f"{name} {value!r}, not {as_mapping(config)[name]!r}"
+                for name, value in as_mapping(have).items()
+                if as_mapping(config)[name] != value
+            )
             raise ConfigError(
-                f"The index '{self.root}' was built with {have}, not with {config}. Use the same settings, or index "
-                "into another folder."
+                f"The index '{self.root}' was built with {differing}. Use the same settings, or index into another "
+                "folder."
             )
         return have
 

@@ -32,6 +32,8 @@ PREFIX = "llm-"
 GIVE_UP_AFTER = 100
 # A greedy model that wrote something unusable writes it again.
 RETRY_TEMPERATURE = 0.3
+# How much of a reply that cannot be used a failure shows.
+REPLY_CHARACTERS = 60
 NOT_STATED = "not stated by the passage, says the verification"
 UNVERIFIED = "no verification could be had; the triples were kept"
 NO_ENTITIES = "no entities could be had; the triples were asked for without"
@@ -131,8 +133,9 @@ class _Run:
     def _given_up(self) -> ExtractionError:
         count = f"{len(self._held)} passages in a row" if len(self._held) > 1 else "The passage"
         return ExtractionError(
-            f"{count} had no reply; the last failure: {self._held[-1].error}. Check the server and [llm] of the "
-            "configuration, then run again: finished passages are kept, and these do not count as failed."
+            f"{count} had no reply from {self._extractor.llm.endpoint}; the last failure: {self._held[-1].error}. "
+            "Check the server, its address and the model, then run again: finished passages are kept, and these do not "
+            "count as failed."
         )
 
 
@@ -172,7 +175,8 @@ class _Case:
         if read.fault is None:
             return self._accept(read)
         self.extractor.llm.reject(reply)
-        return self._unusable(read.fault, refused=False)
+        excerpt = " ".join(reply.text[:REPLY_CHARACTERS].split())
+        return self._unusable(f"{read.fault} ('{excerpt}')" if excerpt else read.fault, refused=False)
 
     def _failed(self, failure: Failure) -> Record | None:
         """A request without a reply. One that found no server leaves the whole passage to the next run."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from hippogpu.errors import IndexDamagedError, IndexLockedError, IndexMissingError
+from hippogpu.errors import IndexDamagedError, IndexLockedError, IndexMissingError, StoredIndexError
 from hippogpu.store.files import sync_folder, write_atomically
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
@@ -84,9 +84,14 @@ class WriterLock:
     """The right to write an index folder; the system takes it back when the process ends, however it ends."""
 
     def __init__(self, root: Path) -> None:
-        root.mkdir(parents=True, exist_ok=True)
         self._path = root / LOCK
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise StoredIndexError(
+                f"The folder '{root}' cannot be written ({error.strerror}). Set its permissions, or name another."
+            ) from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -95,7 +95,7 @@ def test_a_passage_without_stored_extraction_is_listed_and_kept(corpus: Path) ->
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "http", "--encoder", "hashing"], 2, "--url"),
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "vllm", "--encoder", "hashing"], 2, "--model"),
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "none", "--openie", "openie.jsonl"], 2, "'none'"),
-        (["index", "x.hippo", "more.jsonl", "--encoder", "hashing:64"], 2, "1 passages have no extraction yet"),
+        (["index", "x.hippo", "more.jsonl", "--encoder", "hashing:64"], 2, "1 texts of this index"),
         (["index", "x.hippo", "corpus.jsonl", "--edges", "bad.toml", "--encoder", "hashing:64"], 1, "bad.toml"),
         (["plan", "extract", "nowhere.jsonl"], 1, "nowhere.jsonl"),
         (["index", "x.hippo", "corpus.jsonl", "--encoder", "hashing:32"], 1, "hashing-64"),
@@ -146,6 +146,20 @@ def test_eval_measures_each_method(folder: Path) -> None:
     assert [(row["method"], row["queries"], row["recall@5"]) for row in rows] == [("hippo2", 2, 1.0), ("dense", 2, 1.0)]
 
 
+def test_the_table_of_eval_fits_a_narrow_terminal(folder: Path) -> None:
+    out = run_verb(app, "eval", str(folder), "--queries", str(folder.parent / "queries.jsonl")).out
+    assert all(word in out for word in ("hippo2", "dense", "R@20", "ndcg@10"))
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_typo_in_a_configuration_names_table_and_file(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text("[llm.extract]\nmodle = 'm'\n")
+    ran = run_verb(
+        app, "index", str(folder), str(folder.parent / "corpus.jsonl"), "--config", str(tmp_path / "bad.toml")
+    )
+    assert (ran.code, "[llm.extract] of" in ran.err, "'modle'" in ran.err) == (2, True, True)
+
+
 def test_eval_names_gold_that_is_not_in_the_index(folder: Path) -> None:
     queries = write_lines(folder.parent / "q.jsonl", [{"_id": "q", "question": "Who?", "supporting_ids": ["p1", "zz"]}])
     ran = run_verb(app, "eval", str(folder), "--queries", str(queries))
@@ -187,7 +201,11 @@ def test_the_command_is_installed() -> None:
 
 def test_an_index_of_edges_alone_needs_no_extractor(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(corpus.parent)
-    links = [{"passages": ["p1", "p2"]}, {"passage": "p3", "phrase": "towns", "kind": "tag"}, {"passages": ["p1", "zz"]}]
+    links = [
+        {"passages": ["p1", "p2"]},
+        {"passage": "p3", "phrase": "towns", "kind": "tag"},
+        {"passages": ["p1", "zz"]},
+    ]
     write_lines(Path("links.jsonl"), links)
     words = ["index", "e.hippo", "corpus.jsonl", "--extractor", "none", "--edges", "links.jsonl"]
     ran = run_verb(app, *words, "--encoder", "hashing:64", "--json")

@@ -158,6 +158,34 @@ def test_every_id_of_one_text_is_counted_in_every_run(corpus: Path, server: LlmS
     ]
 
 
+def test_a_corpus_of_which_nothing_could_be_read_is_read_again_by_the_next_run(corpus: Path) -> None:
+    row = {
+        "_id": "d",
+        "text": "Dresden ist die Hauptstadt des Freistaates Sachsen und liegt an der Elbe, die durch sie fließt.",
+    }
+    corpus.write_text(json.dumps(row) + "\n")
+    runs = [index("") for _ in range(2)]
+    assert [(ran.code, len(value["extraction"]["failed"])) for ran, value in runs] == [(1, 1), (1, 1)]
+    assert all("German" in ran.err for ran, _ in runs)
+
+
+@pytest.mark.parametrize("option", [("--url", "http://localhost:1/v1"), ("--model", "m")])
+def test_half_of_a_model_is_a_wrong_call_and_not_spacys_work(corpus: Path, option: tuple[str, str]) -> None:
+    ran, _ = index("", *option)
+    assert (ran.code, "--url URL and --model NAME" in ran.err) == (2, True)
+
+
+def test_a_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
+    ran = run_verb(app, "index", "/proc/x.hippo", "corpus.jsonl", "--encoder", "hashing:32")
+    assert (ran.code, "'/proc/x.hippo' cannot be written" in ran.err) == (1, True)
+
+
+def test_a_search_tells_of_passages_that_were_not_read(corpus: Path, server: LlmServer) -> None:
+    server.model = lambda body: "No." if "Note 1\n" in last_user_message(body) else read_passage(body)
+    index(server.url)
+    assert "1 of 20 passages could not be read" in run_verb(app, "search", "x.hippo", "Who met Ada?").err
+
+
 def test_the_configured_model_is_taken_without_being_named(corpus: Path, server: LlmServer) -> None:
     Path("c.toml").write_text(f'[llm.extract]\nurl = "{server.url}"\nmodel = "rule"\n')
     assert index("")[1]["extraction"]["extractor"].startswith("llm-rule-two-step-")
@@ -256,4 +284,4 @@ def test_a_long_run_into_a_pipe_tells_its_pace_in_lines(
 ) -> None:
     monkeypatch.setattr("hippogpu.cli.output.LINE_EVERY_S", 0.0)
     ran = run_verb(app, *[word for word in words(server.url) if word != "-q"])
-    assert re.search(r"extract: \d+ of 20, [\d.]+ passages/s · tokens/s [\d,]+ in, [\d,]+ out", ran.err)
+    assert re.search(r"extract: \d+ of 20, [\d.]+/s, tokens/s [\d,]+ in [\d,]+ out", ran.err)

@@ -154,7 +154,7 @@ def test_a_log_that_was_lost_stops_a_commit_without_an_extractor(made: Path) -> 
     log_path(made, "saying").unlink()
     with Index.open(made, embedder=Counting()) as index:
         index.add([PASSAGES[0]._replace(meta={"x": 1})])
-        with pytest.raises(ConfigError, match=r"5 passages.*lost"):
+        with pytest.raises(ConfigError, match=r"5 texts.*lost"):
             index.commit()
     assert current_manifest(made).generation == 1
 

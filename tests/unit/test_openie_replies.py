@@ -22,7 +22,7 @@ NAMES = ("Ada", "Babbage")
 # CPU seconds a character of the worst damage, and a second for a busy machine; what is not linear is far above.
 SECONDS_A_CHARACTER, SLACK_S = 30e-6, 1.0
 # Replies of each kind; more with HIPPOGPU_FUZZ=10000.
-FUZZED = int(os.environ.get("HIPPOGPU_FUZZ", "700"))
+FUZZED = int(os.environ.get("HIPPOGPU_FUZZ", "300"))
 
 
 def triples(text: str, wants: Wants = "triples") -> list[list[str]]:
