@@ -77,7 +77,7 @@ def search(
             print_json(ranking_value(ranking, id_))
         else:
             show_ranking(ranking, why=why)
-    note_list("Refused", refused, quiet=quiet)
+    note_list("Refused", refused)
     if refused:
         raise typer.Exit(1)
 
@@ -115,7 +115,7 @@ def evaluate(
         rows = [[_short(key), *(f"{100 * value[key]:.2f}" for value in values)] for key in shown]
         methods = [str(value["method"]) for value in values]
         people().print(table(f"{values[0]['queries']} questions, percent", ["measure", *methods], rows))
-    note_list("Refused", refused, quiet=quiet)
+    note_list("Refused", refused)
     if refused:
         raise typer.Exit(1)
 

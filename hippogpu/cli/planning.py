@@ -91,7 +91,7 @@ def extract(
             "split the passages with --chunk, or lower largest_tokens under [extract].",
             quiet=quiet,
         )
-    note_list("Refused", [f"{item.where}: {item.reason}" for item in refused], quiet=quiet)
+    note_list("Refused", [f"{item.where}: {item.reason}" for item in refused])
     if refused:
         raise typer.Exit(1)
 

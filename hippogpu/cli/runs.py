@@ -80,7 +80,7 @@ def _run(searcher: Searcher, job: Job, show: OnProgress) -> Report:
 def _tell(report: Report, *, json: bool, quiet: bool) -> None:
     if json:
         print_json(_value(report))
-    note_list("Refused", [f"{item.where}: {item.reason}" for item in report.refusals], quiet=quiet)
+    note_list("Refused", [f"{item.where}: {item.reason}" for item in report.refusals])
     if report.seconds == 0.0:
         note(f"'{report.output}' is whole: {report.questions:,} questions. Nothing was done.", quiet=quiet or json)
         return

@@ -21,15 +21,6 @@ _LABEL_CHARACTERS = 80
 _EXCERPT = 200
 
 
-class FoundJson(NamedTuple):
-    """The value in a reply (the list of them, when there are several), whether the reply ended inside it, and a note
-    of what was left out: "" when the reply was nothing but the value."""
-
-    value: object
-    truncated: bool
-    note: str
-
-
 class Labelled(NamedTuple):
     """One value, and the words before it when a colon or equals sign stood between ("" otherwise)."""
 
@@ -43,16 +34,6 @@ class FoundValues(NamedTuple):
     values: tuple[Labelled, ...]
     truncated: bool
     drops: tuple[Drop, ...]
-
-
-def find_json(text: str) -> FoundJson | None:
-    """The JSON value of a reply, None when there is none; see find_values for what is read."""
-    found = find_values(text)
-    if not found.values:
-        return None
-    values = [value for _, value in found.values]
-    note = "; ".join(f"{reason}: {value}" for reason, value in found.drops)
-    return FoundJson(values[0] if len(values) == 1 else values, found.truncated, note)
 
 
 def find_values(text: str) -> FoundValues:

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hippogpu.openie import parse_entities, parse_triples
-from hippogpu.openie.json_text import find_json
+from hippogpu.openie.json_text import find_values
 from hippogpu.openie.parse import DROP_CHARACTERS
 from hippogpu.openie.replies import Wants, read_numbers, read_reply
 from hippogpu.types import Triple
@@ -85,8 +85,8 @@ def test_cutting_a_reply_keeps_a_head_of_its_triples(good: list[tuple[str, str, 
 @given(value=st.lists(JSON) | st.dictionaries(ANY_TEXT, JSON))
 def test_json_is_found_as_json_reads_it(value: object) -> None:
     text = json.dumps(value)
-    assert find_json(text) == (json.loads(text), False, "")
-    assert find_json(f"```json\n{text}\n```") == (json.loads(text), False, "")
+    for reply in (text, f"```json\n{text}\n```"):
+        assert find_values(reply) == ((("", json.loads(text)),), False, ())
 
 
 @law

@@ -221,3 +221,19 @@ def test_what_no_extractor_read_is_read_by_the_next_one(corpus: Path, monkeypatc
     run_verb(app, "index", "x.hippo", "corpus.jsonl", "--extractor", "none", "--encoder", "hashing:64", "-q")
     value = json.loads(index(corpus, "--json").out)
     assert (value["extraction"]["extracted"], value["counts"]["facts"], value["generation"]) == (3, 3, 2)
+
+
+def test_what_is_refused_is_told_to_the_quiet_too(folder: Path) -> None:
+    corpus, queries = folder.parent / "corpus.jsonl", folder.parent / "queries.jsonl"
+    for path in (corpus, queries):
+        path.write_text(path.read_text() + "{\n")
+    runs = [
+        index(corpus, "-q"),
+        run_verb(app, "search", str(folder), "--queries", str(queries), "-q"),
+        run_verb(
+            app, "search", str(folder), "--queries", str(queries), "--output", str(folder.parent / "r.jsonl"), "-q"
+        ),
+        run_verb(app, "eval", str(folder), "--queries", str(queries), "-q"),
+        run_verb(app, "plan", "extract", str(corpus), "-q"),
+    ]
+    assert [(ran.code, "jsonl:" in ran.err) for ran in runs] == [(1, True)] * len(runs)

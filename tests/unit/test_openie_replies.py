@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from damaged_replies import Damaged, cut_reply, damaged_reply, mutated_reply
 
-from hippogpu.openie.json_text import find_json
+from hippogpu.openie.json_text import find_values
 from hippogpu.openie.replies import ReadReply, Wants, read_numbers, read_reply
 
 A, B, C = ["Ada", "wrote", "notes"], ["Ada", "met", "Babbage"], ["Babbage", "built", "the engine"]
@@ -392,10 +392,11 @@ def test_the_numbers_of_a_verification_reply(reply: str, numbers: set[int] | Non
     assert read_numbers(reply, most=4) == numbers
 
 
-def test_one_value_is_found_as_itself_and_several_as_a_list() -> None:
-    assert [find_json(text).value for text in ("x {} y", "[1] [2]", "3")] == [{}, [[1], [2]], 3]
+def test_every_value_of_a_reply_is_found_in_order() -> None:
+    found = [[value for _, value in find_values(text).values] for text in ("x {} y", "[1] [2]", "3")]
+    assert found == [[{}], [[1], [2]], [3]]
 
 
-def test_no_value_is_none_and_a_note_says_what_stood_around_one() -> None:
-    assert find_json("nothing") is None
-    assert find_json("Sure: {}") == ({}, False, "text around the JSON: Sure:")
+def test_a_reply_without_a_value_has_none_and_what_stood_around_one_is_dropped() -> None:
+    assert find_values("nothing").values == ()
+    assert find_values("Sure: {}")[1:] == (False, (("text around the JSON", "Sure:"),))
