@@ -9,8 +9,8 @@ from pathlib import Path
 
 from hippogpu.config import SearchConfig, as_mapping
 from hippogpu.store import Manifest
-from hippogpu.store.files import sha256_of
 from hippogpu.store.manifest import to_json
+from hippogpu.store.mapped import sha256_of
 
 Identity = Mapping[str, str | int | float]
 _DIGITS = 16

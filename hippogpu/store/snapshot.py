@@ -13,9 +13,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hippogpu.errors import IndexDamagedError
-from hippogpu.store.files import Entry, TextColumn, read_array, read_table, write_array, write_table
+from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import Manifest
+from hippogpu.store.mapped import TextColumn, read_array, read_table
 from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
 from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ints, Passage, Ragged, Tables, UserEdge
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hippogpu.store.files import Entry, TextColumn, write_array, write_table
+from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
+from hippogpu.store.mapped import TextColumn
 from hippogpu.types import Edges, UserEdge
 
 _ENDS = ("passage", "other_passage", "phrase", "other_phrase")

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hippogpu.store.files import sha256_of, sync_folder, write_table
+from hippogpu.store.files import sync_folder, write_table
+from hippogpu.store.mapped import sha256_of
 from hippogpu.text import content_key
 from hippogpu.types import Bools, Floats
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from hippogpu.errors import HippoError
-from hippogpu.store.files import checked_path, sha256_of
 from hippogpu.store.generations import current_manifest, files_folder
+from hippogpu.store.mapped import checked_path, sha256_of
 from hippogpu.store.snapshot import Snapshot, load_snapshot
 
 UNIT_TOLERANCE = 1e-3

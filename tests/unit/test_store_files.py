@@ -18,7 +18,8 @@ from small_index import Saying, file_of, index_of, open_index
 from hippogpu import SearchConfig, Searcher
 from hippogpu.errors import HippoError, IndexDamagedError
 from hippogpu.store import current_manifest, load_snapshot, verify
-from hippogpu.store.files import Entry, read_array, read_table, write_array, write_atomically, write_table
+from hippogpu.store.files import Entry, write_array, write_atomically, write_table
+from hippogpu.store.mapped import read_array, read_table
 
 ROLES = (
     *("ids", "passages", "phrases", "facts", "mentions_indptr", "mentions", "statements_indptr", "statements"),
