@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hippogpu.config import IndexConfig
-from hippogpu.synonyms import find_synonyms
+from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.types import Edges, Floats
 
 
@@ -122,3 +122,40 @@ def test_progress_counts_the_searching_phrases_up_to_all() -> None:
     phrases = ["name 1", "ab", "name 2", "name 3"]
     find_synonyms(phrases, units(np.eye(4)), IndexConfig(), budget_bytes=1, on_progress=lambda *at: seen.append(at))
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def changed_corpus(seed: int) -> tuple[tuple[list[str], Floats], tuple[list[str], Floats]]:
+    """Phrases before and after some came, some went and one was encoded anew; many vectors are equal, so that
+    places at the cap are tied."""
+    rng = np.random.default_rng(seed)
+    names = sorted({f"{rng.integers(10**6)} name"[: rng.integers(1, 12)].strip() for _ in range(60)})
+    some = cloud(7, seed=seed)
+    vector = {
+        name: some[rng.integers(7)] if rng.random() < 0.5 else cloud(1, seed=i)[0] for i, name in enumerate(names)
+    }
+    share = rng.choice([0.1, 0.5, 0.9])
+    before, after = ([name for name in names if rng.random() < share] or names[:1] for _ in range(2))
+    old = before, np.array([vector[name] for name in before])
+    vector[before[0]] = -vector[before[0]]
+    return old, (after, np.array([vector[name] for name in after]))
+
+
+@pytest.mark.parametrize("cap", [0, 1, 3, 100])
+@pytest.mark.parametrize("seed", range(25))
+def test_a_search_that_knows_an_earlier_one_finds_what_a_whole_search_finds(seed: int, cap: int) -> None:
+    old, (phrases, vectors) = changed_corpus(seed)
+    config = IndexConfig(synonym_cap=cap)
+    known = KnownSynonyms(*old, find_synonyms(*old, config))
+    again = find_synonyms(phrases, vectors, config, known=known, budget_bytes=2**10)
+    for one, other in zip(again, find_synonyms(phrases, vectors, config), strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+def test_only_new_phrases_and_short_lists_are_compared_with_all() -> None:
+    names, vectors, config = [f"name {i:03}" for i in range(40)], cloud(40), IndexConfig(synonym_cap=5)
+    keep = [i for i in range(40) if i not in (3, 8)]
+    old = [names[i] for i in keep], vectors[keep]
+    known = KnownSynonyms(*old, find_synonyms(*old, config))
+    seen: list[int] = []
+    find_synonyms(names, vectors, config, known=known, on_progress=lambda done, whole: seen.append(whole))
+    assert seen == [2]
