@@ -1,8 +1,9 @@
-"""Searcher: the reader of an index folder; a snapshot of one generation."""
+"""Searcher: the reader of an index folder; each answer is of one generation, whatever is committed meanwhile."""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
@@ -12,7 +13,8 @@ from hippogpu.config import RunConfig, SearchConfig
 from hippogpu.embed import Embedder, embedder_from_name, encode_all
 from hippogpu.errors import EncoderMismatchError, UsageError
 from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2, solver_for
-from hippogpu.store import Manifest, Snapshot, current_manifest, load_snapshot
+from hippogpu.store import Manifest, Snapshot
+from hippogpu.store.opening import Opened, open_current, read_pointer
 from hippogpu.types import Hit, Passage, Ranking
 
 # Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
@@ -20,13 +22,37 @@ from hippogpu.types import Hit, Passage, Ranking
 _BYTES_A_NODE, _BYTES_A_PASSAGE = 64, 32
 
 
-class Searcher:
-    """Ranks passages of one generation; later commits to the folder do not change it."""
+class _Generation:
+    """A snapshot, and from its first use on its arrays on a backend. A rank call works on one from start to end."""
 
-    def __init__(self, snapshot: Snapshot, embedder: Embedder, backend: Backend, *, budget_bytes: int) -> None:
-        self._snapshot, self._embedder, self._backend = snapshot, embedder, backend
-        self._budget_bytes = budget_bytes
+    def __init__(self, snapshot: Snapshot, backend: Backend) -> None:
+        self.snapshot, self._backend = snapshot, backend
+        self._lock = threading.Lock()
         self._loaded: Loaded | None = None
+
+    def loaded(self, *, earlier: Loaded | None = None) -> Loaded:
+        """The arrays on the backend, loaded once; those that an earlier generation holds too are taken from it."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = load(self.snapshot, self._backend, earlier=earlier)
+            return self._loaded
+
+    def held(self) -> Loaded | None:
+        """The arrays on the backend, None before the first use."""
+        return self._loaded
+
+
+class Searcher:
+    """Ranks passages of one generation; later commits to the folder change nothing before refresh takes them in.
+
+    Safe to use from several threads, refresh among them: what a rank call began with, it ends with.
+    """
+
+    def __init__(self, root: Path, opened: Opened, embedder: Embedder, backend: Backend, *, budget_bytes: int) -> None:
+        self._root, self._embedder, self._backend = root, embedder, backend
+        self._budget_bytes = budget_bytes
+        self._refreshing = threading.Lock()
+        self._generation, self._pointer = _Generation(opened.snapshot, backend), opened.pointer
 
     @classmethod
     def open(
@@ -41,20 +67,36 @@ class Searcher:
         embedder : the one the index was built with when None; EncoderMismatchError when it is another
         """
         root = Path(path)
-        manifest = current_manifest(root)
-        snapshot = load_snapshot(root, manifest)
-        embedder = embedder or _embedder_of(manifest, root)
-        if (embedder.name, embedder.width) != (manifest.encoder.name, manifest.encoder.width):
-            raise EncoderMismatchError(
-                f"The index '{root}' was built with the encoder '{manifest.encoder.name}' (width "
-                f"{manifest.encoder.width}), not with '{embedder.name}' (width {embedder.width}). Use that one."
-            )
+        opened = open_current(root)
+        embedder = embedder or _embedder_of(opened.snapshot.manifest, root)
+        _check_encoder(opened.snapshot.manifest, embedder, root)
         backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
-        return cls(snapshot, embedder, backend, budget_bytes=run.budget_bytes)
+        return cls(root, opened, embedder, backend, budget_bytes=run.budget_bytes)
+
+    def refresh(self) -> bool:
+        """Takes in the newest generation; False, after a look at CURRENT alone, when that is the one there is.
+
+        Rank calls under way end with the generation they began with. After an error (EncoderMismatchError,
+        IndexDamagedError, …) the generation stays the one there was.
+        """
+        if read_pointer(self._root) == self._pointer:
+            return False
+        with self._refreshing:
+            snapshot, pointer = open_current(self._root)
+            held = self._generation
+            changed = snapshot.manifest != held.snapshot.manifest
+            if changed:
+                _check_encoder(snapshot.manifest, self._embedder, self._root)
+                newest = _Generation(snapshot, self._backend)
+                # What is damaged is found here, and the first question after pays for no loading.
+                newest.loaded(earlier=held.held())
+                self._generation = newest
+            self._pointer = pointer
+            return changed
 
     @property
     def manifest(self) -> Manifest:
-        return self._snapshot.manifest
+        return self._generation.snapshot.manifest
 
     @property
     def backend(self) -> str:
@@ -62,11 +104,11 @@ class Searcher:
 
     def passage(self, row: int) -> Passage:
         """The passage of a row, under the first of its ids."""
-        return self._snapshot.passages.passage(row)
+        return self._generation.snapshot.passages.passage(row)
 
     def aliases(self) -> dict[str, list[str]]:
         """Every id of each passage, by its first; a chunk's parent is among the ids of the chunk."""
-        passages = self._snapshot.passages
+        passages = self._generation.snapshot.passages
         first = [passages.ids[int(number)] for number in passages.first]
         names: dict[str, list[str]] = {id_: [] for id_ in first}
         for id_, row, meta in zip(passages.ids, passages.rows, passages.metas, strict=True):
@@ -88,7 +130,7 @@ class Searcher:
         return [ranking for batch in self.rank_batches(questions, k=k, config=config) for ranking in batch]
 
     def rank_batches(self, questions: Sequence[str], *, k: int, config: SearchConfig) -> Iterator[list[Ranking]]:
-        """As rank, a batch at a time as each is finished."""
+        """As rank, a batch at a time as each is finished; all of the generation there is when this is called."""
         if isinstance(questions, str):
             raise UsageError(f"Pass a list of questions, not one text: [{questions[:40]!r}].")
         if k < 1:
@@ -96,37 +138,38 @@ class Searcher:
         for number, question in enumerate(questions, start=1):
             if not question.strip():
                 raise UsageError(f"Question {number} is empty. Ask something, or leave it out.")
-        size = self.batch_size(config)
-        for start in range(0, len(questions), size):
-            yield self._rank_batch(questions[start : start + size], k, config)
+        return self._batches(self._generation, questions, k, config)
 
     def batch_size(self, config: SearchConfig = SearchConfig()) -> int:  # noqa: B008  (frozen)
         """Questions answered together under the byte budget: more where no walk holds a row of all nodes a question."""
-        passages, nodes = len(self._snapshot.passages), self._snapshot.graph.nodes
-        loaded = self._load()
-        walks = config.method == "hippo2" and solver_for(loaded, config) != "diffused"
+        return self._batch_size(self._generation, config)
+
+    def _batch_size(self, generation: _Generation, config: SearchConfig) -> int:
+        passages, nodes = len(generation.snapshot.passages), generation.snapshot.graph.nodes
+        walks = config.method == "hippo2" and solver_for(generation.loaded(), config) != "diffused"
         return max(1, self._budget_bytes // (_BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages))
 
-    def _rank_batch(self, questions: Sequence[str], k: int, config: SearchConfig) -> list[Ranking]:
-        clock = Clock()
+    def _batches(
+        self, generation: _Generation, questions: Sequence[str], k: int, config: SearchConfig
+    ) -> Iterator[list[Ranking]]:
+        size = self._batch_size(generation, config)
+        for start in range(0, len(questions), size):
+            yield self._rank_batch(generation, questions[start : start + size], k, config)
+
+    def _rank_batch(
+        self, generation: _Generation, questions: Sequence[str], k: int, config: SearchConfig
+    ) -> list[Ranking]:
+        clock, loaded = Clock(), generation.loaded()
         with clock("encode"):
             queries = self._encoded(questions, facts=config.method == "hippo2")
-        ranked = self._ranked(questions, queries, k, config, clock)
-        ms = {stage: spent / len(questions) for stage, spent in clock.ms.items()}
-        return [self._ranking(q, row, config.method, ms) for q, row in zip(questions, ranked, strict=True)]
-
-    def _ranked(
-        self, questions: Sequence[str], queries: Queries, k: int, config: SearchConfig, clock: Clock
-    ) -> list[Ranked]:
-        loaded = self._load()
         if config.method == "dense":
-            return rank_dense(loaded, queries, k=k, clock=clock)
-        return rank_hippo2(loaded, questions, queries, k=k, config=config, clock=clock)
-
-    def _load(self) -> Loaded:
-        if self._loaded is None:
-            self._loaded = load(self._snapshot, self._backend)
-        return self._loaded
+            ranked = rank_dense(loaded, queries, k=k, clock=clock)
+        else:
+            ranked = rank_hippo2(loaded, questions, queries, k=k, config=config, clock=clock)
+        ms = {stage: spent / len(questions) for stage, spent in clock.ms.items()}
+        return [
+            _ranking(generation.snapshot, q, row, config.method, ms) for q, row in zip(questions, ranked, strict=True)
+        ]
 
     def _encoded(self, questions: Sequence[str], *, facts: bool) -> Queries:
         embedder = self._embedder
@@ -135,21 +178,32 @@ class Searcher:
             return Queries(to_passages, to_passages)
         return Queries(encode_all(questions, embedder, instruction=embedder.query_to_fact), to_passages)
 
-    def _ranking(self, question: str, ranked: Ranked, method: str, ms: dict[str, float]) -> Ranking:
-        passages = self._snapshot.passages
-        hits = tuple(
-            Hit(passages.passage(int(row)), float(score)) for row, score in zip(ranked.rows, ranked.scores, strict=True)
-        )
-        return Ranking(
-            question,
-            hits,
-            method,
-            ranked.solver,
-            ranked.facts,
-            ranked.seeds,
-            certified=ranked.certified,
-            fallback=ranked.fallback,
-            ms=ms,
+
+def _ranking(snapshot: Snapshot, question: str, ranked: Ranked, method: str, ms: dict[str, float]) -> Ranking:
+    passages = snapshot.passages
+    hits = tuple(
+        Hit(passages.passage(int(row)), float(score)) for row, score in zip(ranked.rows, ranked.scores, strict=True)
+    )
+    return Ranking(
+        question,
+        hits,
+        method,
+        ranked.solver,
+        ranked.facts,
+        ranked.seeds,
+        certified=ranked.certified,
+        fallback=ranked.fallback,
+        ms=ms,
+        generation=snapshot.manifest.generation,
+    )
+
+
+def _check_encoder(manifest: Manifest, embedder: Embedder, root: Path) -> None:
+    built = manifest.encoder
+    if (embedder.name, embedder.width) != (built.name, built.width):
+        raise EncoderMismatchError(
+            f"The index '{root}' was built with the encoder '{built.name}' (width {built.width}), not with "
+            f"'{embedder.name}' (width {embedder.width}). Use that one."
         )
 
 

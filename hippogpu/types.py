@@ -284,7 +284,8 @@ class Ranking:
     """The answer to one query: passages in descending score, and why.
 
     certified is None where the solver has no certificate; fallback is None unless the method fell back.
-    ms holds the milliseconds of each stage, a batch's time divided by its queries.
+    ms holds the milliseconds of each stage, a batch's time divided by its queries. generation is the number of the
+    snapshot that answered, 0 where no index did.
     """
 
     query: str
@@ -296,3 +297,4 @@ class Ranking:
     certified: bool | None = None
     fallback: str | None = None
     ms: Mapping[str, float] = field(default_factory=dict)
+    generation: int = 0

@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hippogpu.backends import Backend, Graph
-from hippogpu.store import Snapshot
+from hippogpu.store import DIFFUSED, Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, Ragged, Seed
 
 # BLAS sums the columns of one product in different orders: equal keys came out up to two steps of float32 apart, and
 # without this margin min-max would stretch that noise over the whole of [0, 1].
 ROUNDING_STEPS = 4
+
+
+_GRAPH = ("graph_indptr", "graph_indices", "graph_weights")
 
 
 class DiffusedOn(NamedTuple):
@@ -82,19 +85,32 @@ class Clock:
             self.ms[stage] = self.ms.get(stage, 0.0) + 1000 * (time.perf_counter() - started)
 
 
-def load(snapshot: Snapshot, backend: Backend) -> Loaded:
-    """The snapshot's arrays where the backend computes; IndexDamagedError when a number points outside its table."""
+def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None) -> Loaded:
+    """The snapshot's arrays where the backend computes; IndexDamagedError when a number points outside its table.
+
+    earlier : another generation of the same index on the same backend; what both have is not put there again
+    """
     snapshot.tables.check()
     Ragged(snapshot.graph.indptr, snapshot.graph.indices).check("graph", below=max(snapshot.graph.nodes, 1))
+    passages, facts = _held(snapshot, earlier, "passage_vectors"), _held(snapshot, earlier, "fact_vectors")
+    graph, diffused = _held(snapshot, earlier, *_GRAPH), _held(snapshot, earlier, *_GRAPH, "passage_vectors", *DIFFUSED)
     return Loaded(
         snapshot,
         backend,
-        backend.put(snapshot.passage_vectors),
-        backend.put(snapshot.fact_vectors),
-        backend.put_graph(snapshot.graph),
+        passages.passages if passages else backend.put(snapshot.passage_vectors),
+        facts.facts if facts else backend.put(snapshot.fact_vectors),
+        graph.graph if graph else backend.put_graph(snapshot.graph),
         mention_counts(snapshot.tables),
-        _put_diffused(snapshot, backend),
+        diffused.diffused if diffused and diffused.diffused else _put_diffused(snapshot, backend),
     )
+
+
+def _held(snapshot: Snapshot, earlier: Loaded | None, *roles: str) -> Loaded | None:
+    """The earlier generation when its files of these roles are the snapshot's own."""
+    if earlier is None:
+        return None
+    files, held = snapshot.manifest.files, earlier.snapshot.manifest.files
+    return earlier if all(role in files and files[role] == held.get(role) for role in roles) else None
 
 
 def _put_diffused(snapshot: Snapshot, backend: Backend) -> DiffusedOn | None:

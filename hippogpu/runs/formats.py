@@ -80,6 +80,7 @@ def ranking_value(ranking: Ranking, query_id: str | None) -> dict[str, Any]:
         "solver": ranking.solver,
         "fallback": ranking.fallback,
         "certified": ranking.certified,
+        "generation": ranking.generation,
         "passages": [{"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits],
         "facts": [[fact.subject, fact.predicate, fact.object] for fact in ranking.facts],
         "seeds": [seed._asdict() for seed in ranking.seeds],
