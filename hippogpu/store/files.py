@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -55,6 +57,24 @@ def write_atomically(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
     temporary.replace(path)
     sync_folder(path.parent)
+
+
+def read_plain(path: Path, *, most_bytes: int) -> bytes:
+    """The content of a small plain file; OSError for a link (ELOOP), anything else that is none, or too much.
+
+    Nothing is read, and nothing waited for, before kind and size are known.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        if state.st_size > most_bytes:
+            raise OSError(errno.EFBIG, f"it has {state.st_size} bytes, over {most_bytes}", str(path))
+        with open(handle, "rb", closefd=False) as file:
+            return file.read(most_bytes)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import hashlib
 import os
 import re
 import socket
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from hippogpu.errors import IndexDamagedError, IndexLockedError, IndexMissingError, StoredIndexError
-from hippogpu.store.files import sync_folder, write_atomically
+from hippogpu.store.files import read_plain, sync_folder, write_atomically
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
 CURRENT, LOCK = "CURRENT", "LOCK"
+_CURRENT_BYTES, _MANIFEST_BYTES = 200, 16 << 20
+_POINTER = re.compile(rb"(?P<generation>[0-9]{10})(?: (?P<sha256>[0-9a-f]{64})\n|\n?)")
+# Since this format CURRENT names the manifest's SHA-256.
+_DIGEST_SINCE = 2
+_WAY_OUT = (
+    "Restore the index from a copy, or remove its CURRENT file and index the corpus again (finished extractions are "
+    "kept)."
+)
 
 
 def files_folder(root: Path) -> Path:
@@ -30,46 +40,95 @@ def manifest_path(root: Path, generation: int) -> Path:
 
 
 def has_index(root: Path) -> bool:
-    """Whether the folder has a committed generation."""
-    return (root / CURRENT).is_file()
+    """Whether the folder has a CURRENT; that it is a sound one is for current_manifest to say."""
+    return os.path.lexists(root / CURRENT)
 
 
 def current_manifest(root: Path) -> Manifest:
-    """The manifest that CURRENT names; IndexMissingError where there is no index."""
+    """The manifest that CURRENT names; IndexMissingError where there is no index, IndexDamagedError for any other.
+
+    A manifest that was replaced or removed by a writer since CURRENT was read is no damage: then CURRENT is read again.
+    """
+    named = _named(root)
+    while True:
+        try:
+            return _manifest(root, named)
+        except IndexDamagedError:
+            newer = _named(root)
+            if newer == named:
+                raise
+            named = newer
+
+
+class _Named(NamedTuple):
+    """What CURRENT says: the generation, and the SHA-256 of its manifest; "" in an index of format 1."""
+
+    generation: int
+    sha256: str
+
+
+def _named(root: Path) -> _Named:
+    path = root / CURRENT
     try:
-        text = (root / CURRENT).read_text(encoding="ascii", errors="replace").strip()
+        text = read_plain(path, most_bytes=_CURRENT_BYTES)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _missing(root) from error
     except OSError as error:
-        raise IndexDamagedError(f"'{root / CURRENT}' cannot be read ({error}). Restore it from a copy.") from error
-    if not re.fullmatch(r"[0-9]{10}", text):
-        raise IndexDamagedError(
-            f"'{root / CURRENT}' names no generation: {text[:40]!r}. Write into it the ten-digit number of the newest "
-            f"file of '{root / 'manifests'}'."
-        )
-    path = manifest_path(root, int(text))
+        raise _no_pointer(root, _unreadable(error)) from error
+    match = _POINTER.fullmatch(text)
+    if match is None:
+        raise _no_pointer(root, repr(text[:80].decode("ascii", "replace")))
+    return _Named(int(match["generation"]), (match["sha256"] or b"").decode())
+
+
+def _manifest(root: Path, named: _Named) -> Manifest:
+    """The manifest of that generation, after a look at its SHA-256 and its own number."""
+    path = manifest_path(root, named.generation)
     try:
-        data = path.read_bytes()
+        data = read_plain(path, most_bytes=_MANIFEST_BYTES)
     except FileNotFoundError as error:
         raise IndexDamagedError(
-            f"'{root / CURRENT}' names generation {text}, but '{path}' is missing. Restore it from a copy, or remove "
-            "CURRENT and index the corpus again (finished extractions are kept)."
+            f"'{root / CURRENT}' names generation {named.generation:010d}, but '{path}' is missing. {_WAY_OUT}"
         ) from error
     except OSError as error:
-        raise IndexDamagedError(f"The manifest '{path}' cannot be read ({error}). Restore it from a copy.") from error
+        raise IndexDamagedError(f"The manifest '{path}' cannot be read: {_unreadable(error)}. {_WAY_OUT}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if named.sha256 and digest != named.sha256:
+        raise IndexDamagedError(
+            f"The manifest '{path}' is not the one that '{root / CURRENT}' names: its SHA-256 is {digest}, not "
+            f"{named.sha256}. One of the two was altered. {_WAY_OUT}"
+        )
     manifest = from_json(data, path)
-    if manifest.generation != int(text):
-        raise IndexDamagedError(f"'{path}' calls itself generation {manifest.generation}. Restore it from a copy.")
+    if not named.sha256 and manifest.format >= _DIGEST_SINCE:
+        raise IndexDamagedError(
+            f"'{root / CURRENT}' lacks the SHA-256 of '{path}', which an index of format {manifest.format} must have. "
+            f"{_WAY_OUT}"
+        )
+    if manifest.generation != named.generation:
+        raise IndexDamagedError(f"'{path}' calls itself generation {manifest.generation}. {_WAY_OUT}")
     return manifest
+
+
+def _no_pointer(root: Path, what: str) -> IndexDamagedError:
+    return IndexDamagedError(
+        f"'{root / CURRENT}' names no generation: {what}. Restore it from a copy, or write into it the ten-digit "
+        f"number of the newest file of '{root / 'manifests'}', a space and that file's SHA-256 (sha256sum), and run: "
+        f"hippogpu verify {root} --full"
+    )
+
+
+def _unreadable(error: OSError) -> str:
+    return "it is a link, no plain file" if error.errno == errno.ELOOP else str(error.strerror)
 
 
 def publish(root: Path, manifest: Manifest) -> None:
     """Makes a generation whose files are written the current one: their names first, then manifest, then CURRENT."""
     sync_folder(files_folder(root))
-    path = manifest_path(root, manifest.generation)
+    path, data = manifest_path(root, manifest.generation), to_json(manifest)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, to_json(manifest))
-    write_atomically(root / CURRENT, f"{manifest.generation:010d}\n".encode("ascii"))
+    write_atomically(path, data)
+    pointer = f"{manifest.generation:010d} {hashlib.sha256(data).hexdigest()}\n"
+    write_atomically(root / CURRENT, pointer.encode("ascii"))
 
 
 def _missing(root: Path) -> IndexMissingError:
