@@ -11,17 +11,22 @@ lone surrogates survive as escapes.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeGuard
 
 from hippogpu.errors import ExtractionError
 from hippogpu.types import NO_TOKENS, Drop, Record, Triple, Usage
 
 _HEAD = b'{"crc":"'
 _BODY_AT = len(_HEAD) + 8 + 2  # eight hex digits, a quote, a comma
+_MOST_LINE_BYTES = 64 << 20
+_MOST_COUNT = 1 << 53
 
 
 def encode_line(key: str, record: Record, *, attempt: int = 1) -> bytes:
@@ -72,24 +77,78 @@ def attempt_of(line: Line, before: int) -> int:
 
 
 def read_lines(path: Path) -> Iterator[Line | str]:
-    """The lines of a log in order; a damaged one as text that says where and why."""
+    """The lines of a log in order; one that is damaged, or no record of ours, as text that says where and why."""
     for number, line in enumerate(_raw_lines(path), start=1):
-        found = fault(line)
-        if found is not None:
-            yield f"{path}:{number}: {found}"
-            continue
-        value = json.loads(b"{" + line[_BODY_AT:])
-        yield Line(value["key"], value["record"])
+        found = fault(line) or _read(line[_BODY_AT:])
+        yield found if isinstance(found, Line) else f"{path}:{number}: {found}"
+
+
+def _read(body: bytes) -> Line | str:
+    """The line of a body whose checksum is right, or why it is no record: anyone can reckon a checksum."""
+    try:
+        value = json.loads(b"{" + body)
+    except (ValueError, RecursionError) as error:
+        return f"no JSON, under a right checksum ({error})"
+    key, record = value.get("key"), value.get("record")
+    if not isinstance(key, str) or not isinstance(record, dict):
+        return "no key and record, under a right checksum"
+    wrong = next((name for name, fits in _fits(record).items() if not fits), None)
+    return Line(key, record) if wrong is None else f"no '{wrong}' as a record has it, under a right checksum"
+
+
+def _fits(record: dict[str, Any]) -> dict[str, bool]:
+    """By field of a record, whether it is there as encode_line writes it."""
+    tokens = record.get("tokens", [])
+    return {
+        "passage_id": isinstance(record.get("passage_id"), str),
+        "error": "error" in record and isinstance(record["error"], str | None),
+        "entities": _are_texts(record.get("entities")),
+        "triples": isinstance(record.get("triples"), list) and all(map(_is_triple, record["triples"])),
+        "drops": isinstance(record.get("drops"), list) and all(map(_is_drop, record["drops"])),
+        "attempt": _is_count(record.get("attempt", 0)),
+        "outage": isinstance(record.get("outage", False), bool),
+        "tokens": isinstance(tokens, list) and len(tokens) <= len(Usage._fields) and all(map(_is_count, tokens)),
+    }
+
+
+def _are_texts(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_triple(value: object) -> bool:
+    return _are_texts(value) and len(value) in (3, 4)
+
+
+def _is_drop(value: object) -> bool:
+    return _are_texts(value) and len(value) == len(Drop._fields)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MOST_COUNT
 
 
 def _raw_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a plain file; of one that is longer than any record, its beginning."""
     try:
-        with path.open("rb") as file:
-            yield from file
+        with _opened(path) as file:
+            while line := file.readline(_MOST_LINE_BYTES):
+                yield line
+                rest = line
+                while len(rest) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
+                    rest = file.readline(_MOST_LINE_BYTES)
     except OSError as error:
         raise ExtractionError(
             f"The extraction log '{path}' cannot be read ({error}). Set its permissions or mend the disk."
         ) from error
+
+
+def _opened(path: Path) -> BinaryIO:
+    """The file, open for reading; OSError when it is a link, or nothing to read from without waiting, as a pipe."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is no plain file")
 
 
 def fault(line: bytes) -> str | None:
