@@ -19,6 +19,7 @@ SolverName = Literal["auto", "power", "chebyshev", "diffused"]
 Precision = Literal["float32", "float64"]
 DiffuseRule = Literal["auto", "always", "never"]
 FilterName = Literal["none"]
+ForceRule = Literal["extract", "build", "all"]
 ProfileName = Literal["default", "oracle"]
 
 
@@ -94,14 +95,17 @@ class RunConfig:
     """How the machine is used; changes no result.
 
     budget_bytes  most memory that one blockwise product or one batch of questions may take for its scores
+    grace_s       seconds for which a commit leaves the files of a generation after the next one has replaced it
     """
 
     backend: BackendName = "auto"
     budget_bytes: int = 512 * 2**20
+    grace_s: float = 60.0
 
     def __post_init__(self) -> None:
         check_types(self)
         require(self, "budget_bytes", self.budget_bytes >= 2**20, "at least 1048576 (1 MiB)")
+        require(self, "grace_s", self.grace_s >= 0.0, "0 or more")
 
 
 PROFILES: Mapping[ProfileName, IndexConfig] = {

@@ -5,7 +5,16 @@ from __future__ import annotations
 from hippogpu.index.build import CommitReport, Progress
 from hippogpu.index.diffusing import DiffuseReport, diffuse_index
 from hippogpu.index.edges import EdgeReport
-from hippogpu.index.holdings import AddReport
+from hippogpu.index.holdings import AddReport, DeleteReport
 from hippogpu.index.writer import Index
 
-__all__ = ["AddReport", "CommitReport", "DiffuseReport", "EdgeReport", "Index", "Progress", "diffuse_index"]
+__all__ = [
+    "AddReport",
+    "CommitReport",
+    "DeleteReport",
+    "DiffuseReport",
+    "EdgeReport",
+    "Index",
+    "Progress",
+    "diffuse_index",
+]

@@ -15,9 +15,10 @@ import numpy as np
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
-from hippogpu.index.diffusing import Diffusion, forget_unfinished, kept_diffusion
+from hippogpu.index.diffusing import Diffusion, kept_diffusion
 from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
+from hippogpu.index.tidying import tidy
 from hippogpu.openie import ExtractionReport
 from hippogpu.store import (
     DiffusionMark,
@@ -34,9 +35,8 @@ from hippogpu.store import (
     write_vectors,
 )
 from hippogpu.store.files import Entry
-from hippogpu.synonyms import find_synonyms
+from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
-from hippogpu.text import identity
 from hippogpu.types import Csr, Edges, Floats, Tables
 
 Progress = Callable[[str, int, int], None]
@@ -105,8 +105,7 @@ def encode(
     stages: Stages,
 ) -> Vectors:
     """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again."""
-    whole = [identity(title, text) for title, text in zip(passages.titles, passages.texts, strict=True)]
-    texts = [*tables.phrases, *tables.facts.text, *whole]
+    texts = [*tables.phrases, *tables.facts.text, *passages.wholes]
     # An empty phrase (kept by the oracle profile) is encoded like any other text.
     rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=known.keep)
     phrases, facts = len(tables.phrases), len(tables.facts)
@@ -120,7 +119,7 @@ def build(
     own: PlacedEdges,
     *,
     embedder: Embedder,
-    known: StoredVectors,
+    anew: bool,
     config: IndexConfig,
     run: RunConfig,
     encoder: Encoder,
@@ -129,19 +128,29 @@ def build(
     damping: float,
     stages: Stages,
 ) -> CommitReport:
-    """Runs the line from records and user edges on and publishes the generation after the stored one."""
+    """Runs the line from records and user edges on and publishes the generation after the stored one.
+
+    anew : take no vector and no synonym from what is stored
+    """
     passages = reading.passages
+    with stages("load"):
+        known = known_vectors(root, None if anew else stored, embedder)
+        if anew:
+            known.clear()
     with stages("tables"):
         tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables
     with stages("encode"):
         vectors = encode(passages, tables, embedder=embedder, known=known, stages=stages)
-        truncated = count_truncated(
-            [identity(*pair) for pair in zip(passages.titles, passages.texts, strict=True)], embedder
-        )
+        truncated = count_truncated(passages.wholes, embedder)
     with stages("synonyms"):
         synonyms = find_synonyms(
-            tables.phrases, vectors.phrase, config, budget_bytes=run.budget_bytes, on_progress=stages.progress
+            tables.phrases,
+            vectors.phrase,
+            config,
+            known=None if stored is None or anew else known_synonyms(stored),
+            budget_bytes=run.budget_bytes,
+            on_progress=stages.progress,
         )
     with stages("graph"):
         graph = assemble(tables, synonyms, config.edge_rule)
@@ -162,8 +171,7 @@ def build(
             generation, now, version("hippogpu"), config, encoder, counts, {**files, **diffused}, diffusion=mark
         )
         publish(root, manifest)
-        known.clear()
-        forget_unfinished(root)
+        tidy(root, run, known)
     return CommitReport(
         generation,
         True,
@@ -176,6 +184,20 @@ def build(
         dict(stages.seconds),
         manifest.diffusion_state,
     )
+
+
+def known_vectors(root: Path, stored: Snapshot | None, embedder: Embedder) -> StoredVectors:
+    """Vectors by text: those of unfinished commits, and those of a generation."""
+    known = StoredVectors(root / "vectors", embedder.name, embedder.width)
+    if stored is not None:
+        known.know(stored.passages.wholes, stored.passage_vectors)
+        known.know(stored.tables.phrases, stored.phrase_vectors)
+        known.know(stored.tables.facts.text, stored.fact_vectors)
+    return known
+
+
+def known_synonyms(stored: Snapshot) -> KnownSynonyms:
+    return KnownSynonyms(stored.tables.phrases, stored.phrase_vectors, stored.synonyms)
 
 
 def _diffused(

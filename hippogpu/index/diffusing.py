@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from hippogpu.backends import Backend, load_backend
 from hippogpu.config import DiffuseRule, RunConfig, SearchConfig
 from hippogpu.diffuse import OnProgress, diffuse_passages, estimated_seconds
 from hippogpu.errors import IndexDamagedError
+from hippogpu.index.tidying import DIFFUSING, tidy
 from hippogpu.store import (
     DIFFUSED,
     DiffusionMark,
@@ -70,7 +70,7 @@ class Diffusion:
     def _scratch(self) -> Path:
         settings = [self._sources, self._damping, self._backend().name, self._run.budget_bytes]
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()
-        return self._root / "diffusing" / digest[:16]
+        return self._root / DIFFUSING / digest[:16]
 
 
 def kept_diffusion(
@@ -83,11 +83,6 @@ def kept_diffusion(
     if dict(mark.sources) != diffusion_sources(files) or stored.manifest.diffusion_state != "fresh":
         return {}, mark
     return {role: stored.manifest.files[role] for role in DIFFUSED}, mark
-
-
-def forget_unfinished(root: Path) -> None:
-    """Removes blocks of columns, of this and of earlier graphs; for after what they went into is published."""
-    shutil.rmtree(root / "diffusing", ignore_errors=True)
 
 
 def _is_whole(root: Path, manifest: Manifest) -> bool:
@@ -147,5 +142,5 @@ def diffuse_current(root: Path, *, damping: float, run: RunConfig, on_progress: 
     now = datetime.now(UTC).isoformat(timespec="seconds")
     made = replace(manifest, generation=generation, created=now, program=version("hippogpu"))
     publish(root, replace(made, files={**manifest.files, **files}, diffusion=mark))
-    forget_unfinished(root)
+    tidy(root, run)
     return DiffuseReport(generation, True, damping, mark.error, passages, width)

@@ -55,6 +55,10 @@ class EdgeHoldings:
         """Whether there is anything else than what is committed."""
         return self._weights != self._committed
 
+    def committed(self) -> None:
+        """Takes note that all this is stored now."""
+        self._committed = dict(self._weights)
+
     def add(self, edges: Iterable[UserEdge], holdings: Holdings) -> EdgeReport:
         """Takes in edges between passages that are held and phrases."""
         counts: Counter[str] = Counter()

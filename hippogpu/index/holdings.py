@@ -31,12 +31,34 @@ class AddReport(NamedTuple):
     edges_gone: int = 0
 
 
+class DeleteReport(NamedTuple):
+    """What became of the ids of one call.
+
+    deleted    : ids that are held no longer; chunks of a passage count each
+    missing    : ids that were not held, as they were given
+    edges_gone : user edges that ended at what was deleted; they went with it
+    """
+
+    deleted: int
+    missing: tuple[str, ...]
+    edges_gone: int = 0
+
+
+class _Held(NamedTuple):
+    """What an index holds under an id: its title, its identity, its meta as JSON, and the key of its record."""
+
+    title: str
+    whole: str
+    meta: str
+    key: str
+
+
 class Holdings:
     """The passages of an index by id, in the order the ids first came. An update keeps its place."""
 
     def __init__(self, stored: Passages | None, *, chunked: bool) -> None:
         self._chunked = chunked
-        self._by_id: dict[str, Passage] = {}
+        self._by_id: dict[str, _Held] = {}
         self._extractor: dict[str, str] = {}
         self._chunks: dict[str, set[str]] = {}
         self.changed = False
@@ -59,19 +81,51 @@ class Holdings:
             taken.update(member.id for member in members)
             self._forget_old_chunks(parent, members)
             for passage in members:
-                known = self._by_id.get(passage.id)
-                if known is not None and _same(known, passage):
+                known, new = self._by_id.get(passage.id), _held(passage)
+                if known == new:
                     unchanged += 1
                 else:
-                    self._put(passage)
+                    self._put(passage.id, new)
                     added, updated = added + (known is None), updated + (known is not None)
         return AddReport(added, updated, unchanged, 0, tuple(refused))
+
+    def delete(self, ids: Iterable[str]) -> DeleteReport:
+        """Takes passages out by id, the id of a chunked passage with all its chunks."""
+        deleted, missing = 0, []
+        for id_ in dict.fromkeys(ids):
+            members = self.standing_for(id_)
+            for member in members:
+                self._take(member)
+            deleted += len(members)
+            if not members:
+                missing.append(id_)
+        return DeleteReport(deleted, tuple(missing))
+
+    def with_texts(self, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+        """The ids of passages whose text, or title, line break and text, is one of these; and the texts of none."""
+        wanted = dict.fromkeys(texts, False)
+        ids = []
+        for id_, held in self._by_id.items():
+            found = [text for text in (held.whole, _text(held)) if text in wanted]
+            wanted.update(dict.fromkeys(found, True))
+            if found:
+                ids.append(id_)
+        return ids, [text for text, was_found in wanted.items() if not was_found]
+
+    def with_meta(self, where: Mapping[str, object]) -> list[str]:
+        """The ids of passages whose metadata has all these values; of a list, any."""
+        metas = ((id_, json.loads(held.meta)) for id_, held in self._by_id.items() if held.meta != "{}")
+        return [id_ for id_, meta in metas if all(_has(meta, name, value) for name, value in where.items())]
 
     def _clash(self, parent: str, members: Sequence[Passage], taken: set[str]) -> str | None:
         """The first id among the members that belongs to another group, of this call or held."""
         own = {parent} | self._chunks.get(parent, set())
         ids = (member.id for member in members)
         return next((id_ for id_ in ids if id_ in taken or (id_ in self._by_id and id_ not in own)), None)
+
+    def __len__(self) -> int:
+        """How many ids are held."""
+        return len(self._by_id)
 
     def __contains__(self, id_: object) -> bool:
         """Whether the id is held, or is that of a passage whose chunks are."""
@@ -84,35 +138,50 @@ class Holdings:
     def passages(self) -> tuple[Passages, tuple[str, ...]]:
         """The distinct passages and, one a passage, the content key under which its record is logged."""
         row_of: dict[str, int] = {}
+        wholes: list[str] = []
         rows = np.empty(len(self._by_id), np.int32)
-        titles: list[str] = []
-        texts: list[str] = []
-        for number, passage in enumerate(self._by_id.values()):
-            key = content_key(identity(passage.title, passage.text))
-            rows[number] = row = row_of.setdefault(key, len(row_of))
-            if row == len(titles):
-                titles.append(passage.title)
-                texts.append(passage.text)
-        metas = [_meta_json(passage.meta) for passage in self._by_id.values()]
+        for number, held in enumerate(self._by_id.values()):
+            rows[number] = row = row_of.setdefault(held.key, len(row_of))
+            if row == len(wholes):
+                wholes.append(held.whole)
+        titles, metas = ([getattr(held, name) for held in self._by_id.values()] for name in ("title", "meta"))
         extractors = [self._extractor.get(key, "") for key in row_of]
-        ids = list(self._by_id)
-        return passages_of(ids, metas, rows, titles=titles, texts=texts, extractors=extractors), tuple(row_of)
+        return passages_of(list(self._by_id), titles, metas, rows, wholes=wholes, extractors=extractors), tuple(row_of)
 
-    def _load(self, stored: Passages) -> None:
-        titles, texts = list(stored.titles), list(stored.texts)
-        keys = [content_key(identity(title, text)) for title, text in zip(titles, texts, strict=True)]
-        self._extractor = dict(zip(keys, stored.extractors, strict=True))
-        for id_, meta, row in zip(stored.ids, stored.metas, stored.rows, strict=True):
-            self._put(Passage(id_, titles[row], texts[row], json.loads(meta)))
+    def committed(self, keys: Sequence[str], extractors: Sequence[str]) -> None:
+        """Takes note that all this is stored now, and who has read what."""
+        self._extractor = dict(zip(keys, extractors, strict=True))
         self.changed = False
 
-    def _put(self, passage: Passage) -> None:
-        self._by_id[passage.id] = passage
+    def _load(self, stored: Passages) -> None:
+        wholes = list(stored.wholes)
+        keys = [content_key(whole) for whole in wholes]
+        self._extractor = dict(zip(keys, stored.extractors, strict=True))
+        for id_, title, meta, row in zip(stored.ids, stored.titles, stored.metas, stored.rows, strict=True):
+            self._put(id_, _Held(title, wholes[row], meta, keys[row]))
+        self.changed = False
+
+    def _put(self, id_: str, held: _Held) -> None:
+        self._by_id[id_] = held
         self.changed = True
-        parent = passage.meta.get("chunk_of")
+        parent = self._parent(id_, held)
+        if parent is not None:
+            self._chunks.setdefault(parent, set()).add(id_)
+
+    def _take(self, id_: str) -> None:
+        held = self._by_id.pop(id_)
+        self.changed = True
+        parent = self._parent(id_, held)
+        if parent is not None:
+            self._chunks[parent].discard(id_)
+
+    def _parent(self, id_: str, held: _Held) -> str | None:
+        """The id of the passage that this is a chunk of, None for a whole one."""
         # Passages may come with a chunk_of of their own: only ids that chunking gives are the parent's to replace.
-        if self._chunked and isinstance(parent, str) and parent != passage.id and parent_id(passage.id) == parent:
-            self._chunks.setdefault(parent, set()).add(passage.id)
+        if not self._chunked or '"chunk_of"' not in held.meta:
+            return None
+        parent = json.loads(held.meta).get("chunk_of")
+        return parent if isinstance(parent, str) and parent != id_ and parent_id(id_) == parent else None
 
     def _forget_old_chunks(self, parent: str, members: Sequence[Passage]) -> None:
         """Removes what stood for the parent before and stands for it no longer."""
@@ -120,15 +189,25 @@ class Holdings:
         if not chunks and len(members) == 1 and members[0].id == parent:
             return
         for old in sorted((chunks | {parent}) - {member.id for member in members}):
-            chunks.discard(old)
-            if self._by_id.pop(old, None) is not None:
-                self.changed = True
+            if old in self._by_id:
+                self._take(old)
 
 
-def _same(known: Passage, passage: Passage) -> bool:
-    """Whether both are stored alike: one identity (however it is split into title and text) and one meta in JSON."""
-    whole = identity(known.title, known.text) == identity(passage.title, passage.text)
-    return whole and _meta_json(known.meta) == _meta_json(passage.meta)
+def _held(passage: Passage) -> _Held:
+    whole = identity(passage.title, passage.text)
+    return _Held(passage.title, whole, _meta_json(passage.meta), content_key(whole))
+
+
+def _text(held: _Held) -> str:
+    return held.whole[len(held.title) + 1 :] if held.title else held.whole
+
+
+def _has(meta: object, name: str, value: object) -> bool:
+    """Whether the metadata has the value under the name, or in the list under it."""
+    if not isinstance(meta, dict) or name not in meta:
+        return False
+    values = meta[name] if isinstance(meta[name], list) else [meta[name]]
+    return any(one == value and isinstance(one, bool) == isinstance(value, bool) for one in values)
 
 
 def unstorable(passage: Passage) -> str | None:

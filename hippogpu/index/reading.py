@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
 from hippogpu.errors import ConfigError, ExtractionError
+from hippogpu.index.forcing import begin_forced
 from hippogpu.openie import (
     ExtractionLog,
     ExtractionProgress,
@@ -48,12 +49,14 @@ class Reader:
     """How passages are read. extractor None takes the logs alone.
 
     quarantine_after, retry_failed, stop : see openie.extract_missing
+    forced      : read every passage again, whoever has read it; a forced reading that was cut short goes on
     on_progress : called with what is done so far and the number of ids to read
     """
 
     extractor: Extractor | None
     quarantine_after: int = ExtractConfig().quarantine_after
     retry_failed: bool = False
+    forced: bool = False
     stop: Callable[[], bool] = never
     on_progress: OnExtracted | None = None
 
@@ -65,6 +68,8 @@ def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader)
     A passage keeps the record it has, whoever read it. What a log has lost since is read again. ConfigError when an
     extractor is needed and there is none.
     """
+    if reader.forced:
+        return _read_again(root, passages, reader)
     used = used_extractors(root)
     newest = reader.extractor.name if reader.extractor is not None else (used or [""])[-1]
     passages = reopened(passages, newest)
@@ -145,8 +150,25 @@ def _owners(passages: Passages, keys: Sequence[str], held: Mapping[str, Containe
     return [owner(own, key) for own, key in zip(passages.extractors, keys, strict=True)]
 
 
+def unread(passages: Passages) -> Passages:
+    """The passages as if nobody had read them."""
+    return replace(passages, extractors=[""] * len(passages))
+
+
+def _read_again(root: Path, passages: Passages, reader: Reader) -> ExtractionReport:
+    """A forced reading of all passages."""
+    if reader.extractor is None:
+        raise ConfigError(
+            "Reading passages again needs an extractor. Open the index with one; on the command line name it: "
+            "--extractor, or --url and --model, or --openie FILE."
+        )
+    since = begin_forced(root, reader.extractor, log_path(root, reader.extractor.name))
+    report = _extracted(root, passages, [""] * len(passages), reader.extractor, reader, since=since)
+    return report._replace(records={reader.extractor.name: report.done + report.reused})
+
+
 def _extracted(
-    root: Path, passages: Passages, names: Sequence[str], extractor: Extractor, reader: Reader
+    root: Path, passages: Passages, names: Sequence[str], extractor: Extractor, reader: Reader, *, since: int = 0
 ) -> ExtractionReport:
     """A run of the extractor over what the other logs do not know."""
     wanted = [number for number, row in enumerate(passages.rows) if names[row] in ("", extractor.name)]
@@ -166,6 +188,7 @@ def _extracted(
             log,
             quarantine_after=reader.quarantine_after,
             retry_failed=reader.retry_failed,
+            since=since,
             stop=reader.stop,
             on_progress=progress,
         )

@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from hippogpu.backends import load_backend
-from hippogpu.config import DiffuseRule, ExtractConfig, IndexConfig, RunConfig, SearchConfig, as_mapping
+from hippogpu.config import DiffuseRule, ExtractConfig, ForceRule, IndexConfig, RunConfig, SearchConfig
 from hippogpu.corpus import chunk, distinct
 from hippogpu.embed import Embedder, default_embedder
-from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
+from hippogpu.errors import ConfigError, CorpusError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport
-from hippogpu.index.holdings import AddReport, Holdings, unstorable
-from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, used_extractors
+from hippogpu.index.forcing import end_forced
+from hippogpu.index.holdings import AddReport, DeleteReport, Holdings, unstorable
+from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, unread, used_extractors
+from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
-from hippogpu.store import (
-    Encoder,
-    Passages,
-    Snapshot,
-    StoredVectors,
-    WriterLock,
-    current_manifest,
-    has_index,
-    load_snapshot,
-)
-from hippogpu.text import identity
+from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot
 from hippogpu.types import Passage, Refusal, UserEdge
 
 
@@ -55,12 +47,13 @@ class Index:
         self.root = root
         self._extractor, self._embedder, self._run = extractor, embedder, run
         self._stored = self._load()
-        self.config = self._settled(config)
-        self._encoder = self._settled_encoder(encoder_spec)
+        self.config = settled_config(root, self._stored, config)
+        self._encoder = settled_encoder(root, self._stored, embedder, encoder_spec)
         if self.config.chunk_tokens and isinstance(extractor, ReplayExtractor):
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
         self._holdings, self._edges = self._held()
         self._extraction: ExtractionReport | None = None
+        self._forced = False
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -112,6 +105,27 @@ class Index:
         refused = (*refused, *unfit, *report.refused)
         return report._replace(refused=refused, duplicates=duplicates, edges_gone=gone)
 
+    def delete(self, ids: Iterable[str]) -> DeleteReport:
+        """Takes passages out with the next commit, by id; the id of a chunked passage stands for all its chunks.
+
+        What comes out is the index that never had them. Where several ids share one text, it stays under the others.
+        Ids that are not held are reported, and the others go. Records stay in the extraction log: a passage that
+        comes back is not read again.
+        """
+        if isinstance(ids, str):
+            raise UsageError(f"Pass a list of ids, not one text: [{ids[:40]!r}].")
+        self._extraction = None
+        report = self._holdings.delete(ids)
+        return report._replace(edges_gone=self._edges.forget_ends(self._holdings))
+
+    def ids_with_texts(self, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+        """The ids of passages whose text, or title, line break and text, is one of these; and the texts of none."""
+        return self._holdings.with_texts(texts)
+
+    def ids_with_meta(self, where: Mapping[str, object]) -> list[str]:
+        """The ids of passages whose metadata has all these values under these names; of a list there, any."""
+        return self._holdings.with_meta(where)
+
     def add_edges(self, edges: Iterable[UserEdge]) -> EdgeReport:
         """Takes in edges of one's own for the next commit: new ones are added, known ones get their new weight.
 
@@ -125,19 +139,23 @@ class Index:
         *,
         quarantine_after: int = ExtractConfig().quarantine_after,
         retry_failed: bool = False,
+        forced: bool = False,
         stop: Callable[[], bool] = never,
         on_progress: OnExtracted | None = None,
     ) -> ExtractionReport:
         """Reads what has no record yet and builds nothing; the next commit finds it in the log.
 
         quarantine_after, retry_failed, stop : see openie.extract_missing
+        forced      : reads every passage again; where that fails its earlier record stays. A forced reading that was
+                      cut short goes on when it is forced again
         on_progress : called after each record with what is done so far and the number of ids to read
         """
         passages, keys = self._current()
-        if self._nothing_to_do(passages):
+        self._forced = forced
+        if not forced and self._nothing_to_do(passages):
             self._extraction = _all_reused(passages)
         else:
-            reader = Reader(self._extractor, quarantine_after, retry_failed, stop, on_progress)
+            reader = Reader(self._extractor, quarantine_after, retry_failed, forced, stop, on_progress)
             self._extraction = extract(self.root, passages, keys, reader)
         return self._extraction
 
@@ -146,16 +164,19 @@ class Index:
         *,
         diffuse: DiffuseRule = "auto",
         damping: float = SearchConfig().damping,
+        force: ForceRule | None = None,
         on_progress: Progress | None = None,
     ) -> CommitReport:
-        """Builds and publishes the next generation.
+        """Builds and publishes the next generation; removes those that nobody can need (RunConfig.grace_s).
 
         Passages without a record are extracted first, unless extract has just done so. When nothing changed and no
-        record was gained, the generation stays the one there is.
+        record was gained, the generation stays the one there is. An index all of whose passages were deleted is empty.
+        force: "extract" reads every passage again and builds; "build" takes no vector and no synonym from what is
+        stored; "all" does both.
         diffuse: "auto" diffuses the passage vectors, for that damping, when the estimate is under a minute, else they
         are left stale; "always" diffuses them, in a generation of its own when it takes longer; "never" does not.
         """
-        report = self._committed(diffuse, damping, on_progress)
+        report = self._committed(diffuse, damping, force, on_progress)
         if diffuse != "always" or (report.diffusion == "fresh" and self._damping_held() == damping):
             return report
         stages = Stages(on_progress)
@@ -169,23 +190,28 @@ class Index:
         mark = self._stored.manifest.diffusion if self._stored else None
         return mark.damping if mark else None
 
-    def _committed(self, diffuse: DiffuseRule, damping: float, on_progress: Progress | None) -> CommitReport:
+    def _committed(
+        self, diffuse: DiffuseRule, damping: float, force: ForceRule | None, on_progress: Progress | None
+    ) -> CommitReport:
         self._require_open()
         if diffuse != "never":
             # A backend that is not there is named before hours of work, not after.
             load_backend(self._run.backend)
         passages, keys = self._current()
         stages = Stages(on_progress)
-        if self._extraction is None:
+        again = force in ("extract", "all")
+        if self._extraction is None or (again and not self._forced):
             with stages("extract"):
-                self.extract(on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
+                self.extract(forced=again, on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
         extraction, self._extraction = self._extraction or ExtractionReport(), None
         stored, changed = self._stored, self._holdings.changed or self._edges.changed
-        if stored is not None and self._nothing_to_do(passages):
+        if stored is not None and not force and not self._forced and self._nothing_to_do(passages):
             return self._unchanged(stored, extraction, ())
         with stages("extract"):
-            reading = collect(self.root, passages, keys, self._newest())
-        if stored is not None and not changed and list(reading.passages.extractors) == list(passages.extractors):
+            known = unread(passages) if self._forced else passages
+            reading = collect(self.root, known, keys, self._newest())
+        same = list(reading.passages.extractors) == list(passages.extractors)
+        if stored is not None and not force and not self._forced and not changed and same:
             return self._unchanged(stored, extraction, reading.damage)
         report = build(
             self.root,
@@ -193,7 +219,7 @@ class Index:
             extraction,
             self._edges.placed(self._holdings, passages),
             embedder=self._embedder,
-            known=self._known_vectors(),
+            anew=force in ("build", "all"),
             config=self.config,
             run=self._run,
             encoder=self._encoder,
@@ -202,15 +228,18 @@ class Index:
             damping=damping,
             stages=stages,
         )
-        self._stored = self._load()
-        self._holdings, self._edges = self._held()
+        if self._forced:
+            end_forced(self.root)
+        self._forced, self._stored = False, self._load()
+        self._holdings.committed(keys, reading.passages.extractors)
+        self._edges.committed()
         return report
 
     def _current(self) -> tuple[Passages, tuple[str, ...]]:
-        """The distinct passages held, and their content keys; CorpusError when there is none."""
+        """The distinct passages held, and their content keys; CorpusError when there never was one."""
         self._require_open()
         passages, keys = self._holdings.passages()
-        if not len(passages):
+        if not len(passages) and self._stored is None:
             raise CorpusError("There is no passage to index. Check the input.")
         return passages, keys
 
@@ -255,44 +284,6 @@ class Index:
         stored = self._stored
         holdings = Holdings(stored.passages if stored else None, chunked=self.config.chunk_tokens > 0)
         return holdings, EdgeHoldings(stored.user_edges if stored else (), holdings, rule=self.config.text_rule)
-
-    def _settled(self, config: IndexConfig | None) -> IndexConfig:
-        if self._stored is None:
-            return config or IndexConfig()
-        have = self._stored.manifest.config
-        if config is not None and config != have:
-            differing = ", ".join(
-                f"{name} {value!r}, not {as_mapping(config)[name]!r}"
-                for name, value in as_mapping(have).items()
-                if as_mapping(config)[name] != value
-            )
-            raise ConfigError(
-                f"The index '{self.root}' was built with {differing}. Use the same settings, or index into another "
-                "folder."
-            )
-        return have
-
-    def _settled_encoder(self, spec: str) -> Encoder:
-        here = Encoder(self._embedder.name, self._embedder.width, spec)
-        if self._stored is None:
-            return here
-        have = self._stored.manifest.encoder
-        if (have.name, have.width) != (here.name, here.width):
-            raise EncoderMismatchError(
-                f"The index '{self.root}' was built with the encoder '{have.name}' (width {have.width}), not with "
-                f"'{here.name}' (width {here.width}). Open it with that one, or index into another folder."
-            )
-        return have
-
-    def _known_vectors(self) -> StoredVectors:
-        known = StoredVectors(self.root / "vectors", self._embedder.name, self._embedder.width)
-        stored = self._stored
-        if stored is not None:
-            pairs = zip(stored.passages.titles, stored.passages.texts, strict=True)
-            known.know((identity(title, text) for title, text in pairs), stored.passage_vectors)
-            known.know(stored.tables.phrases, stored.phrase_vectors)
-            known.know(stored.tables.facts.text, stored.fact_vectors)
-        return known
 
     def _groups(self, passages: Iterable[Passage], unfit: list[Refusal]) -> Iterator[tuple[str, list[Passage]]]:
         """Each passage with what is stored for it: itself, or its chunks."""

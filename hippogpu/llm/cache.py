@@ -70,6 +70,10 @@ class ReplyCache:
         key = request_key(request, model=model, endpoint=endpoint)
         self._tried(lambda: self._open().execute("DELETE FROM replies WHERE request = ?", (key,)))
 
+    def clear(self) -> None:
+        """Lets every reply go."""
+        self._tried(lambda: self._open().execute("DELETE FROM replies"))
+
     def __len__(self) -> int:
         """How many replies there are."""
         return int(self._tried(lambda: self._open().execute("SELECT count(*) FROM replies").fetchone()[0]))

@@ -112,6 +112,11 @@ class Llm:
         if self._replies is not None:
             self._replies.forget(reply.request, model=self.model, endpoint=self.endpoint)
 
+    def forget(self) -> None:
+        """Lets all remembered replies go: every request is asked again."""
+        if self._replies is not None:
+            self._replies.clear()
+
     def close(self) -> None:
         """Closes the engine and the reply cache; a second close does nothing."""
         self._closed = True

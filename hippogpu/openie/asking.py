@@ -64,6 +64,10 @@ class LlmExtractor:
         """Lets the model, or the connections to it, go; a second close does nothing."""
         self.llm.close()
 
+    def forget(self) -> None:
+        """Lets the remembered replies go, those to other tasks too."""
+        self.llm.forget()
+
     def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
         """One Record a passage as each is finished; passages are taken when the engine has room."""
         run = _Run(iter(passages), self)

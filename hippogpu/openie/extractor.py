@@ -31,3 +31,11 @@ class AnswersById(Protocol):
 
     @property
     def answers_by_id(self) -> bool: ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """An extractor that answers from memory what it was asked before."""
+
+    def forget(self) -> None:
+        """Lets what is remembered go, so that it is asked again."""

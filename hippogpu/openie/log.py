@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -112,12 +113,12 @@ class ExtractionLog:
                 attempts[key] = attempt_of(line, attempts.get(key, 0))
         return Logged(records, attempts, tuple(damage))
 
-    def outcomes(self) -> Outcomes:
-        """What was tried and how it ended, without holding the records."""
+    def outcomes(self, *, since: int = 0) -> Outcomes:
+        """What was tried and how it ended, without holding the records. since: lines passed over at the beginning."""
         finished: set[str] = set()
         failed: dict[str, Failed] = {}
         damage: list[str] = []
-        for line in read_lines(self.path):
+        for line in islice(read_lines(self.path), since, None):
             if isinstance(line, str):
                 damage.append(line)
                 continue

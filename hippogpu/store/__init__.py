@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from hippogpu.store.garbage import Garbage, collect_garbage
 from hippogpu.store.generations import WriterLock, current_manifest, files_folder, has_index, logs_folder, publish
 from hippogpu.store.manifest import DIFFUSED, DiffusionMark, Encoder, Manifest, diffusion_sources
+from hippogpu.store.passages import Passages, passages_of, write_passages
 from hippogpu.store.snapshot import (
-    Passages,
     Snapshot,
     load_snapshot,
-    passages_of,
     read_diffused,
     write_diffused,
     write_graph,
-    write_passages,
     write_tables,
     write_vectors,
 )
@@ -24,11 +23,13 @@ __all__ = [
     "DIFFUSED",
     "DiffusionMark",
     "Encoder",
+    "Garbage",
     "Manifest",
     "Passages",
     "Snapshot",
     "StoredVectors",
     "WriterLock",
+    "collect_garbage",
     "current_manifest",
     "diffusion_sources",
     "files_folder",

@@ -13,10 +13,11 @@ from hippogpu.config import IndexConfig, as_mapping, with_values
 from hippogpu.errors import ConfigError, IndexDamagedError, IndexFormatError
 from hippogpu.store.files import Entry
 
-FORMAT = 1
+FORMAT = 2
+"""1: CURRENT has no checksum, and an id no title of its own (store.passages). 2: it has."""
 DIFFUSED = ("diffused_vectors", "diffused_ones")
 DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors")
-_PLAIN_NAME = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
+INDEX_FILE = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
 
 
 class Encoder(NamedTuple):
@@ -119,7 +120,7 @@ def _diffusion(value: dict[str, Any] | None) -> DiffusionMark | None:
 
 
 def _entry(value: dict[str, Any]) -> Entry:
-    if not isinstance(value["file"], str) or not _PLAIN_NAME.fullmatch(value["file"]):
+    if not isinstance(value["file"], str) or not INDEX_FILE.fullmatch(value["file"]):
         raise ValueError(f"'{value['file']}' is no name of an index file")
     shape = tuple(_count(size) for size in value["shape"])
     return Entry(value["file"], _count(value["bytes"]), str(value["sha256"]), str(value["dtype"]), shape)

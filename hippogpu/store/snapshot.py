@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
@@ -17,8 +15,9 @@ from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import Manifest
 from hippogpu.store.mapped import TextColumn, read_array, read_table
+from hippogpu.store.passages import Passages, read_passages
 from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
-from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ints, Passage, Ragged, Tables, UserEdge
+from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ragged, Tables, UserEdge
 
 _ARRAYS = {
     **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
@@ -33,71 +32,11 @@ _ARRAYS = {
 _TEXT: pa.DataType = pa.large_string()
 _NUMBER: pa.DataType = pa.int32()
 _TABLES = {
-    "ids": pa.schema([("id", _TEXT), ("meta", _TEXT), ("row", _NUMBER)]),
-    "passages": pa.schema([("title", _TEXT), ("text", _TEXT), ("extractor", _TEXT)]),
     "phrases": pa.schema([("text", _TEXT)]),
     "facts": pa.schema([("subject", _NUMBER), ("predicate", _TEXT), ("object", _NUMBER), ("text", _TEXT)]),
     "edges": COLUMNS,
 }
-"""Columns of each table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passages:
-    """P distinct passages, and every id that names one, in the order the ids came.
-
-    ids, metas, rows : one an id; the row is the passage it names, meta its JSON text
-    titles, texts    : one a passage
-    extractors       : one a passage; whose log holds its record
-    """
-
-    ids: Sequence[str]
-    metas: Sequence[str]
-    rows: Ints
-    titles: Sequence[str]
-    texts: Sequence[str]
-    extractors: Sequence[str]
-    first: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.titles)
-
-    def passage(self, row: int) -> Passage:
-        """A passage under the first of its ids."""
-        return self.named(int(self.first[row]))
-
-    def named(self, number: int) -> Passage:
-        """The passage under the id of that number."""
-        row = int(self.rows[number])
-        return Passage(self.ids[number], self.titles[row], self.texts[row], self._meta(number))
-
-    def _meta(self, number: int) -> dict[str, Any]:
-        try:
-            meta: dict[str, Any] = json.loads(self.metas[number])
-        except ValueError as error:
-            raise IndexDamagedError(
-                f"The meta of passage '{self.ids[number]}' is no JSON ({error}). Index the corpus again."
-            ) from error
-        return meta
-
-
-def passages_of(
-    ids: Sequence[str],
-    metas: Sequence[str],
-    rows: Ints,
-    *,
-    titles: Sequence[str],
-    texts: Sequence[str],
-    extractors: Sequence[str],
-) -> Passages:
-    """Passages, with the number of the first id of each worked out."""
-    if len(rows) and (rows.min() < 0 or rows.max() >= len(titles)):
-        raise IndexDamagedError(f"An id names a passage outside [0, {len(titles)}). Index the corpus again.")
-    first = np.full(len(titles), -1, np.int64)
-    first[rows[::-1]] = np.arange(len(rows))[::-1]
-    if len(first) and first.min() < 0:
-        raise IndexDamagedError(f"Passage {int(np.argmin(first))} has no id. Index the corpus again.")
-    return Passages(ids, metas, rows, titles, texts, extractors, first)
+"""Columns of each table but those of passages, which have changed with the format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +57,6 @@ class Snapshot:
     graph: Csr
     diffused: Diffused | None = None
     user_edges: Iterable[UserEdge] = ()
-
-
-def write_passages(root: Path, passages: Passages) -> dict[str, Entry]:
-    folder = files_folder(root)
-    ids = pa.table({"id": _texts(passages.ids), "meta": _texts(passages.metas), "row": pa.array(passages.rows)})
-    texts = pa.table({name: _texts(getattr(passages, f"{name}s")) for name in ("title", "text", "extractor")})
-    return {"ids": write_table(folder, "ids", ids), "passages": write_table(folder, "passages", texts)}
 
 
 def write_tables(root: Path, tables: Tables) -> dict[str, Entry]:
@@ -210,17 +142,10 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 
 def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapshot:
     arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
-    ids, texts, facts = tables("ids"), tables("passages"), tables("facts")
+    facts = tables("facts")
     # An index without user edges has none of their files, and one that has any has all.
     has_edges = any(role in manifest.files for role in ROLES)
-    passages = passages_of(
-        TextColumn(ids["id"]),
-        TextColumn(ids["meta"]),
-        ids["row"].to_numpy(),
-        titles=TextColumn(texts["title"]),
-        texts=TextColumn(texts["text"]),
-        extractors=TextColumn(texts["extractor"]),
-    )
+    passages = read_passages(_Reader(root, manifest).table_of, format_=manifest.format)
     fact_table = Facts(
         facts["subject"].to_numpy(),
         facts["object"].to_numpy(),
@@ -269,7 +194,10 @@ class _Reader:
         return read_array(self._folder, self._entry(role, *_ARRAYS[role]))
 
     def table(self, role: str) -> pa.Table:
-        return read_table(self._folder, self._entry(role, "arrow", 1), _TABLES[role])
+        return self.table_of(role, _TABLES[role])
+
+    def table_of(self, role: str, schema: pa.Schema) -> pa.Table:
+        return read_table(self._folder, self._entry(role, "arrow", 1), schema)
 
     def _entry(self, role: str, dtype: str, axes: int) -> Entry:
         entry = self._files.get(role)

@@ -58,7 +58,7 @@ def test_an_update_of_a_document_replaces_all_its_chunks(root: Path, before: int
     added(root, document("d", after, word="Other"))
     expected = [f"d#{i}" for i in range(after)] if after > 1 else ["d"]
     assert sorted(ids(root)) == expected
-    texts = load_snapshot(root, current_manifest(root)).passages.texts
+    texts = load_snapshot(root, current_manifest(root)).passages.wholes
     assert all(text.startswith("Other") for text in texts)
 
 
