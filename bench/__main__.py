@@ -7,7 +7,9 @@ import typer
 from bench.agreement import agreement
 from bench.extract import extract
 from bench.gpu_check import gpu_check
+from bench.growth import growth
 from bench.latency import latency
+from bench.opening import opening
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
 from bench.readme import readme
@@ -18,7 +20,9 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command("agreement")(agreement)
 app.command("extract")(extract)
 app.command("gpu_check")(gpu_check)
+app.command("growth")(growth)
 app.command("latency")(latency)
+app.command("opening")(opening)
 app.command("oracle")(oracle)
 app.command("ppr")(ppr)
 app.command("ppr-report")(ppr_report)

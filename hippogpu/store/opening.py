@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hippogpu.errors import IndexDamagedError
+from hippogpu.store.files import read_plain
 from hippogpu.store.generations import CURRENT, current_manifest
 from hippogpu.store.snapshot import Snapshot, load_snapshot
 
 # A generation goes while it is opened only when a whole commit and a removal fall into the milliseconds of an opening.
 TRIES = 10
+_POINTER_BYTES = 200
 
 
 class Opened(NamedTuple):
@@ -23,7 +25,7 @@ class Opened(NamedTuple):
 def read_pointer(root: Path) -> bytes:
     """The bytes of CURRENT, empty where they cannot be read."""
     try:
-        return (root / CURRENT).read_bytes()
+        return read_plain(root / CURRENT, most_bytes=_POINTER_BYTES)
     except OSError:
         return b""
 
