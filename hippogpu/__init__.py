@@ -77,6 +77,7 @@ __all__ = [
     "Triple",
     "UserEdge",
     "__version__",
+    "clean_index",
     "default_embedder",
     "diffuse_index",
     "embedder_from_name",

@@ -39,16 +39,20 @@ def add_edges(writer: Index, files: Iterable[Path]) -> EdgeReport:
 
 
 def extract(
-    writer: Index, chosen: Chosen, stop: Callable[[], bool], show: Show, *, retry_failed: bool
+    writer: Index, chosen: Chosen, stop: Callable[[], bool], show: Show, *, retry_failed: bool, forced: bool
 ) -> ExtractionReport:
-    """Reads what has no record yet, and shows passages and tokens a second and the failures so far."""
+    """Reads what has no record yet, or all, and shows passages and tokens a second and the failures so far."""
     started = time.monotonic()
 
     def on_progress(so_far: ExtractionProgress, wanted: int) -> None:
         show("extract", so_far.ids, wanted, pace(so_far, time.monotonic() - started))
 
     return writer.extract(
-        quarantine_after=chosen.config.quarantine_after, retry_failed=retry_failed, stop=stop, on_progress=on_progress
+        quarantine_after=chosen.config.quarantine_after,
+        retry_failed=retry_failed,
+        forced=forced,
+        stop=stop,
+        on_progress=on_progress,
     )
 
 

@@ -43,6 +43,7 @@ def index(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also read passages that failed so often that they are left alone.")
     ] = False,
+    force: options.Force = None,
     encoder: options.Encoder = None,
     profile: options.Profile = None,
     chunk: Annotated[bool, typer.Option("--chunk", help="Split passages that the encoder cannot read whole.")] = False,
@@ -81,7 +82,9 @@ def index(
         added = writer.add(reading.passages)
         joined = add_edges(writer, edges or [])
         with progress(quiet=quiet) as show, draining() as stop:
-            extraction = extract(writer, chosen, stop, show, retry_failed=retry_failed)
+            extraction = extract(
+                writer, chosen, stop, show, retry_failed=retry_failed, forced=force in ("extract", "all")
+            )
         refused = (*reading.refusals, *refusals_of(chosen), *added.refused, *joined.refused)
         duplicates = added.duplicates + reading.counts["duplicates"]
         value = {
@@ -92,7 +95,7 @@ def index(
         report = None
         if not extract_only and not stop():
             with progress(quiet=quiet) as show:
-                report = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
+                report = writer.commit(diffuse=diffuse, damping=configs.search.damping, force=force, on_progress=show)
             value |= _built(report)
     if json:
         print_json(value)

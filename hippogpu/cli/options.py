@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from hippogpu.config import BackendName, DiffuseRule, ExtractorName, MethodName, ProfileName, Prompting, SolverName
+from hippogpu.config import (
+    BackendName,
+    DiffuseRule,
+    ExtractorName,
+    ForceRule,
+    MethodName,
+    ProfileName,
+    Prompting,
+    SolverName,
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of the index.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line on stdout, all else on stderr.")]
@@ -56,6 +65,13 @@ Edges = Annotated[
     list[Path] | None,
     typer.Option(
         "--edges", metavar="FILE", help="Edges of one's own between passages and phrases; may be given several times."
+    ),
+]
+Force = Annotated[
+    ForceRule | None,
+    typer.Option(
+        "--force",
+        help="Read every passage of the index again (extract), encode and link all anew (build), or both (all).",
     ),
 ]
 Solver = Annotated[SolverName | None, typer.Option("--solver", help="How PageRank is solved (default auto).")]

@@ -45,6 +45,8 @@ def encode_all(
     distinct = list(numbers)
     rows = np.empty((len(distinct), embedder.width), np.float32)
     missing = _take_known(distinct, known, rows, embedder)
+    if not len(missing):
+        return rows if len(distinct) == len(texts) else rows[places]
     work = _work(distinct, missing, embedder)
     done, whole = 0, int(work.sum())
     if on_progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hippogpu.index.build import CommitReport, Progress
+from hippogpu.index.cleaning import CleanReport, clean_index
 from hippogpu.index.diffusing import DiffuseReport, diffuse_index
 from hippogpu.index.edges import EdgeReport
 from hippogpu.index.holdings import AddReport, DeleteReport
@@ -10,11 +11,13 @@ from hippogpu.index.writer import Index
 
 __all__ = [
     "AddReport",
+    "CleanReport",
     "CommitReport",
     "DeleteReport",
     "DiffuseReport",
     "EdgeReport",
     "Index",
     "Progress",
+    "clean_index",
     "diffuse_index",
 ]

@@ -49,7 +49,7 @@ class CommitReport:
     counts     passages, ids, phrases, facts, fact pairs, mentions, synonyms, edges, and user edges where there are any
     extraction passages extracted now, reused, and failed with their reasons
     dropped    triples left out by normalisation, by reason
-    truncated  passages longer than the encoder reads
+    truncated  texts encoded for this commit that are longer than the encoder reads
     damage     lines of the extraction logs that were passed over, "FILE:LINE: reason"
     spoiled    stored blocks of vectors that were damaged, so that their texts were encoded again
     diffusion  "fresh" when the solver "diffused" can serve, "stale" after changes since the last diffusion, or "none"
@@ -103,13 +103,23 @@ def encode(
     embedder: Embedder,
     known: StoredVectors,
     stages: Stages,
-) -> Vectors:
-    """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again."""
+) -> tuple[Vectors, int]:
+    """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again.
+
+    With how many of the texts that were encoded now are longer than the encoder reads.
+    """
+    fresh: list[str] = []
+
+    def keep(texts: list[str], rows: Floats) -> None:
+        known.keep(texts, rows)
+        fresh.extend(texts)
+
     texts = [*tables.phrases, *tables.facts.text, *passages.wholes]
     # An empty phrase (kept by the oracle profile) is encoded like any other text.
-    rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=known.keep)
+    rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=keep)
     phrases, facts = len(tables.phrases), len(tables.facts)
-    return Vectors(rows[phrases + facts :], rows[:phrases], rows[phrases : phrases + facts])
+    vectors = Vectors(rows[phrases + facts :], rows[:phrases], rows[phrases : phrases + facts])
+    return vectors, count_truncated(fresh, embedder) if fresh else 0
 
 
 def build(
@@ -141,8 +151,7 @@ def build(
         tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables
     with stages("encode"):
-        vectors = encode(passages, tables, embedder=embedder, known=known, stages=stages)
-        truncated = count_truncated(passages.wholes, embedder)
+        vectors, truncated = encode(passages, tables, embedder=embedder, known=known, stages=stages)
     with stages("synonyms"):
         synonyms = find_synonyms(
             tables.phrases,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -101,21 +101,10 @@ class Holdings:
                 missing.append(id_)
         return DeleteReport(deleted, tuple(missing))
 
-    def with_texts(self, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The ids of passages whose text, or title, line break and text, is one of these; and the texts of none."""
-        wanted = dict.fromkeys(texts, False)
-        ids = []
-        for id_, held in self._by_id.items():
-            found = [text for text in (held.whole, _text(held)) if text in wanted]
-            wanted.update(dict.fromkeys(found, True))
-            if found:
-                ids.append(id_)
-        return ids, [text for text, was_found in wanted.items() if not was_found]
-
-    def with_meta(self, where: Mapping[str, object]) -> list[str]:
-        """The ids of passages whose metadata has all these values; of a list, any."""
-        metas = ((id_, json.loads(held.meta)) for id_, held in self._by_id.items() if held.meta != "{}")
-        return [id_ for id_, meta in metas if all(_has(meta, name, value) for name, value in where.items())]
+    def ids_where(self, test: Callable[[Passage], bool]) -> list[str]:
+        """The ids of the passages that pass the test."""
+        passages = (_passage(id_, held) for id_, held in self._by_id.items())
+        return [passage.id for passage in passages if test(passage)]
 
     def _clash(self, parent: str, members: Sequence[Passage], taken: set[str]) -> str | None:
         """The first id among the members that belongs to another group, of this call or held."""
@@ -198,16 +187,9 @@ def _held(passage: Passage) -> _Held:
     return _Held(passage.title, whole, _meta_json(passage.meta), content_key(whole))
 
 
-def _text(held: _Held) -> str:
-    return held.whole[len(held.title) + 1 :] if held.title else held.whole
-
-
-def _has(meta: object, name: str, value: object) -> bool:
-    """Whether the metadata has the value under the name, or in the list under it."""
-    if not isinstance(meta, dict) or name not in meta:
-        return False
-    values = meta[name] if isinstance(meta[name], list) else [meta[name]]
-    return any(one == value and isinstance(one, bool) == isinstance(value, bool) for one in values)
+def _passage(id_: str, held: _Held) -> Passage:
+    text = held.whole[len(held.title) + 1 :] if held.title else held.whole
+    return Passage(id_, held.title, text, json.loads(held.meta))
 
 
 def unstorable(passage: Passage) -> str | None:

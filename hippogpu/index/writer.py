@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -118,13 +118,9 @@ class Index:
         report = self._holdings.delete(ids)
         return report._replace(edges_gone=self._edges.forget_ends(self._holdings))
 
-    def ids_with_texts(self, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-        """The ids of passages whose text, or title, line break and text, is one of these; and the texts of none."""
-        return self._holdings.with_texts(texts)
-
-    def ids_with_meta(self, where: Mapping[str, object]) -> list[str]:
-        """The ids of passages whose metadata has all these values under these names; of a list there, any."""
-        return self._holdings.with_meta(where)
+    def ids_where(self, test: Callable[[Passage], bool]) -> list[str]:
+        """The ids of the passages held, of chunks each, that pass the test: for delete."""
+        return self._holdings.ids_where(test)
 
     def add_edges(self, edges: Iterable[UserEdge]) -> EdgeReport:
         """Takes in edges of one's own for the next commit: new ones are added, known ones get their new weight.

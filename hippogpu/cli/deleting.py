@@ -1,0 +1,233 @@
+"""The verbs that take away: delete and gc."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hippogpu.cli import options
+from hippogpu.cli.output import note, note_list, people, print_json, progress, table
+from hippogpu.config import read_configs, with_values
+from hippogpu.embed import embedder_from_name
+from hippogpu.embed.deferred import DeferredEmbedder
+from hippogpu.errors import UsageError
+from hippogpu.index import CommitReport, DeleteReport, Index, clean_index
+from hippogpu.store import Encoder, current_manifest
+from hippogpu.types import Passage, Refusal
+
+Test = Callable[[Passage], bool]
+
+
+def delete(
+    folder: options.Folder,
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[IDS]...", help="Ids of passages.")] = None,
+    ids_file: Annotated[
+        Path | None,
+        typer.Option("--ids", metavar="FILE", help="Ids, one a line (or JSON lines with _id); - for standard input."),
+    ] = None,
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help="Passages whose whole text is this; may be given several times.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="KEY=VALUE", help="Passages with this metadata; of several, all must hold."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be deleted, and delete nothing.")] = False,
+    diffuse: options.Diffuse = "auto",
+    config: options.ConfigFile = None,
+    backend: options.Backend = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Delete passages: the index becomes the one that never had them, in one commit.
+
+    The id of a chunked document stands for all its chunks. --text and --where together choose what fits both. The
+    records of what was deleted stay in the extraction log, so that it is not read again if it comes back; gc --forget
+    removes them.
+
+    \b
+    hippogpu delete wiki.hippo p17 p18
+    hippogpu delete wiki.hippo --ids old.txt
+    hippogpu delete wiki.hippo --where source=intranet --where year=2019 --dry-run
+    """
+    configs = read_configs(config)
+    run = with_values(configs.run, {"backend": backend} if backend else {})
+    if not (ids or ids_file or text or where):
+        raise UsageError("Nothing was named to delete. Give ids, --ids FILE, --text TEXT or --where KEY=VALUE.")
+    encoder = current_manifest(folder).encoder
+    named, refused = _ids_of(ids_file) if ids_file else ([], [])
+    tests = [_says(text)] * bool(text) + [_has(condition) for condition in where or ()]
+    with Index.open(folder, embedder=deferred(folder, encoder), run=run) as writer:
+        chosen = [*(ids or ()), *named]
+        if tests:
+            chosen += writer.ids_where(lambda passage: all(test(passage) for test in tests))
+        report = writer.delete(chosen)
+        commit = None
+        if report.deleted and not dry_run:
+            with progress(quiet=quiet) as show:
+                commit = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
+    value = _value(folder, report, refused, commit, dry_run=dry_run)
+    _show(folder, value, chosen, json=json, quiet=quiet)
+    if report.missing or refused:
+        raise typer.Exit(1)
+
+
+def gc(
+    folder: options.Folder,
+    grace: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Seconds for which a generation stays after it was replaced (default 60)."),
+    ] = None,
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Also remove vectors and columns that a run which was cut short left.")
+    ] = False,
+    forget: Annotated[
+        bool,
+        typer.Option("--forget", help="Also remove records of passages that were deleted, and a model's replies."),
+    ] = False,
+    config: options.ConfigFile = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Remove what nobody can need any longer: earlier generations, and files of runs that were killed.
+
+    Every commit does so by itself. Readers that have opened a generation keep it.
+
+    \b
+    hippogpu gc wiki.hippo --grace 0
+    hippogpu gc wiki.hippo --forget
+    """
+    run = read_configs(config).run
+    report = clean_index(folder, grace_s=run.grace_s if grace is None else grace, unfinished=unfinished, forget=forget)
+    if json:
+        print_json({"index": str(folder), **report._asdict()})
+        return
+    people().print(
+        f"{folder}: removed {report.generations:,} generations, {report.files:,} files, {report.bytes / 2**20:,.1f} MiB"
+        + (f", {report.records:,} records" if forget else "")
+        + "."
+    )
+    if report.kept:
+        note(f"{report.kept:,} earlier generations stay: they were replaced too short a time ago.", quiet=quiet)
+
+
+def deferred(folder: Path, encoder: Encoder) -> DeferredEmbedder:
+    """The encoder of an index, loaded if something has to be encoded."""
+    if encoder.spec:
+        return DeferredEmbedder(encoder.name, encoder.width, lambda: embedder_from_name(encoder.spec))
+
+    def unknown() -> Any:
+        raise UsageError(
+            f"The index '{folder}' was built with the encoder '{encoder.name}', which was made in Python, and "
+            "something has to be encoded. Delete in Python: Index.open(path, embedder=...).delete(ids)."
+        )
+
+    return DeferredEmbedder(encoder.name, encoder.width, unknown)
+
+
+def _ids_of(file: Path) -> tuple[list[str], list[Refusal]]:
+    """The ids of a file, and its lines that name none."""
+    try:
+        lines = (sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")).splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The ids of '{file}' cannot be read ({error}). Give a text file with one id a line."
+        ) from error
+    ids, refused = [], []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        id_ = _id_of(line)
+        if id_ is None:
+            refused.append(Refusal(f"{file}:{number}", "a JSON line without a text under _id"))
+        else:
+            ids.append(id_)
+    return ids, refused
+
+
+def _id_of(line: str) -> str | None:
+    if not line.lstrip().startswith("{"):
+        return line.strip()
+    try:
+        id_ = json_format.loads(line).get("_id")
+    except (ValueError, RecursionError):
+        return None
+    return id_ if isinstance(id_, str) and id_ else None
+
+
+def _says(texts: Sequence[str] | None) -> Test:
+    """Whether the text, or title, line break and text, is one of these."""
+    wanted = set(texts or ())
+    return lambda passage: passage.text in wanted or f"{passage.title}\n{passage.text}" in wanted
+
+
+def _has(condition: str) -> Test:
+    """Whether the metadata has KEY=VALUE: the value as text or as JSON, by itself or in a list."""
+    key, equals, value = condition.partition("=")
+    if not (key and equals):
+        raise UsageError(f"--where needs KEY=VALUE. Got '{condition}'.")
+    wanted = {json_format.dumps(one, sort_keys=True) for one in _readings(value)}
+
+    def test(passage: Passage) -> bool:
+        if key not in passage.meta:
+            return False
+        found = passage.meta[key]
+        ones = [found, *found] if isinstance(found, list) else [found]
+        return any(json_format.dumps(one, sort_keys=True) in wanted for one in ones)
+
+    return test
+
+
+def _readings(value: str) -> Iterator[object]:
+    yield value
+    try:
+        yield json_format.loads(value)
+    except (ValueError, RecursionError):
+        return
+
+
+def _value(
+    folder: Path, report: DeleteReport, refused: Sequence[Refusal], commit: CommitReport | None, *, dry_run: bool
+) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "index": str(folder),
+        "dry_run": dry_run,
+        "deleted": report.deleted,
+        "missing": list(report.missing),
+        "edges_gone": report.edges_gone,
+        "refused": [item._asdict() for item in refused],
+    }
+    if commit is not None:
+        value |= {
+            "generation": commit.generation,
+            "counts": dict(commit.counts),
+            "diffusion": commit.diffusion,
+            "seconds": {stage: round(spent, 3) for stage, spent in commit.seconds.items()},
+        }
+    return value
+
+
+def _show(folder: Path, value: dict[str, Any], chosen: Sequence[str], *, json: bool, quiet: bool) -> None:
+    if json:
+        print_json(value)
+    elif value["dry_run"]:
+        gone = set(value["missing"])
+        for id_ in dict.fromkeys(chosen):
+            if id_ not in gone:
+                people().print(id_, markup=False)
+        note(f"{folder}: {value['deleted']:,} passages would be deleted; nothing was.", quiet=quiet)
+    else:
+        row = [f"{value['deleted']:,}", f"{len(value['missing']):,}", f"{value['edges_gone']:,}"]
+        people().print(table("Passages", ["deleted", "not there", "edges gone"], [row]))
+        if "generation" in value:
+            left = value["counts"]["ids"]
+            people().print(f"{folder}: generation {value['generation']}, {left:,} passages left.")
+        else:
+            people().print(f"{folder}: nothing was deleted.")
+    note_list("Not in the index", value["missing"])
+    note_list("Refused", [f"{item['where']}: {item['reason']}" for item in value["refused"]])
