@@ -13,7 +13,7 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, diffusing, indexing, inspecting, planning
+from hippogpu.cli import answering, deleting, diffusing, indexing, inspecting, planning
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -74,11 +74,13 @@ def _version(
 
 
 app.command("index")(_plain(indexing.index))
+app.command("delete")(_plain(deleting.delete))
 app.command("diffuse")(_plain(diffusing.diffuse))
 app.command("search")(_plain(answering.search))
 app.command("eval")(_plain(answering.evaluate))
 app.command("info")(_plain(inspecting.info))
 app.command("verify")(_plain(inspecting.verify))
+app.command("gc")(_plain(deleting.gc))
 app.command("demo")(_plain(answering.demo))
 planning.plan.command("extract")(_plain(planning.extract))
 app.add_typer(planning.plan)
