@@ -6,14 +6,27 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 from numpy.typing import NDArray
+
+from hippogpu.errors import StoredIndexError
+
+_BUFFER_BYTES = 1 << 20
+_NEXT_STEP = {
+    errno.ENOSPC: "Make room",
+    errno.EDQUOT: "Make room in your quota",
+    errno.EACCES: "Set its permissions",
+    errno.EPERM: "Set its permissions",
+    errno.EROFS: "Mount the file system for writing or copy the index to another",
+    errno.EIO: "Check the disk",
+}
 
 
 class Entry(NamedTuple):
@@ -49,14 +62,85 @@ def write_table(folder: Path, role: str, columns: pa.Table) -> Entry:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Puts the bytes at the path: the old content or the new one is there at any moment, durably after the return."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
+    """Puts the bytes at the path: the old content or the new one is there at any moment, durably after the return.
+
+    OSError that names the path when that fails; no temporary file stays behind.
+    """
+    with _naming(path):
+        with _temporary(path.with_name(f".{path.name}.{os.getpid()}.tmp")) as (handle, temporary):
+            write_all(handle, data)
+            os.fsync(handle)
+            os.replace(temporary, path)
+        sync_folder(path.parent)
+
+
+def write_all(handle: int, data: bytes | memoryview) -> None:
+    """Writes all of the bytes, however many the system takes at a time."""
+    rest = memoryview(data)
+    while rest:
+        taken = os.write(handle, rest)
+        if not taken:
+            raise OSError(errno.EIO, "the system takes no more bytes")
+        rest = rest[taken:]
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder, and those above it, where it is missing; the name of a new one is durable after the return."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        with suppress(FileExistsError):
+            os.mkdir(folder)
+        sync_name(folder)
+
+
+def make_own_folder(folder: Path) -> None:
+    """As make_folder, for a folder inside an index: StoredIndexError where it is a link out of it."""
+    refuse_link(folder)
+    make_folder(folder)
+
+
+def refuse_link(path: Path) -> None:
+    """StoredIndexError when the path is a symbolic link: writing would reach what is not the index's."""
+    if path.is_symlink():
+        raise StoredIndexError(
+            f"'{path}' is a symbolic link, and an index is written only inside its own folder. Put what it points to "
+            "in its place if you know it, or remove it."
+        )
+
+
+def sync_folder(folder: Path) -> None:
+    """Waits until the names in a folder are on disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_name(folder: Path) -> None:
+    """Waits until the name of a folder is on disk, where the folder above it may be opened at all."""
+    with suppress(PermissionError):
+        sync_folder(folder.resolve().parent)
+
+
+@contextmanager
+def failures_of(path: Path) -> Iterator[None]:
+    """An OSError inside as a StoredIndexError: the path, the reason, what became of the index, the next step."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> StoredIndexError:
+    step = _NEXT_STEP.get(error.errno or 0, "Mend that")
+    return StoredIndexError(
+        f"'{path}' cannot be written: {error.strerror or error}. The index is as it was, and finished extractions are "
+        f"kept. {step}, then run again."
+    )
 
 
 def read_plain(path: Path, *, most_bytes: int) -> bytes:
@@ -77,34 +161,37 @@ def read_plain(path: Path, *, most_bytes: int) -> bytes:
         os.close(handle)
 
 
-def sync_folder(folder: Path) -> None:
-    """Waits until the names in a folder are on disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 class _Hashing:
-    """A binary file that hashes what passes through it."""
+    """A binary file that hashes what passes through it, and hands it on in large pieces."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, handle: int) -> None:
+        self._handle, self._held = handle, bytearray()
+        self.size = 0
         self.digest = hashlib.sha256()
         self.closed = False
 
     def write(self, data: Any) -> int:
         view = memoryview(data).cast("B")
         self.digest.update(view)
-        self._file.write(view)
+        self.size += len(view)
+        if len(self._held) + len(view) > _BUFFER_BYTES:
+            self.hand_on()
+        if len(view) > _BUFFER_BYTES:
+            write_all(self._handle, view)
+        else:
+            self._held += view
         return len(view)
 
+    def hand_on(self) -> None:
+        """Writes what is held back."""
+        held, self._held = self._held, bytearray()
+        write_all(self._handle, memoryview(held))
+
     def tell(self) -> int:
-        return self._file.tell()
+        return self.size
 
     def flush(self) -> None:
-        self._file.flush()
+        """Nothing: hand_on is called once, at the end."""
 
     def writable(self) -> bool:
         return True
@@ -121,18 +208,45 @@ class _Hashing:
 
 def _write_named(folder: Path, role: str, ending: str, write: Callable[[Any], None]) -> tuple[str, int, str]:
     """Writes a file under <role>-<first 16 hex of its sha256><ending>; name, size and full sha256."""
-    folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f".{role}.{os.getpid()}.tmp"
-    try:
-        with temporary.open("wb") as file:
-            hashing = _Hashing(file)
+    with failures_of(folder / f"{role}{ending}"):
+        make_own_folder(folder)
+        with _temporary(folder / f".{role}.{os.getpid()}.tmp") as (handle, temporary):
+            hashing = _Hashing(handle)
             write(hashing)
-            file.flush()
-            os.fsync(file.fileno())
-            size = file.tell()
-        digest = hashing.digest.hexdigest()
-        name = f"{role}-{digest[:16]}{ending}"
-        temporary.replace(folder / name)
+            hashing.hand_on()
+            os.fsync(handle)
+            digest = hashing.digest.hexdigest()
+            name = f"{role}-{digest[:16]}{ending}"
+            os.replace(temporary, folder / name)
+    return name, hashing.size, digest
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[tuple[int, Path]]:
+    """A new file open for writing, for the block to rename; removed when the block fails.
+
+    One that a killed process of the same number left is removed first, and none that is there is written to.
+    """
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    try:
+        yield handle, path
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(path)
+        raise
     finally:
-        temporary.unlink(missing_ok=True)
-    return name, size, digest
+        # What a failed write would say here, the wait for the disk has said before.
+        with suppress(OSError):
+            os.close(handle)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An OSError inside names the path when it names none."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise

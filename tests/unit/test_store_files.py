@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,10 +18,11 @@ import pytest
 from small_index import Saying, file_of, index_of, open_index
 
 from hippogpu import SearchConfig, Searcher
-from hippogpu.errors import HippoError, IndexDamagedError
+from hippogpu.errors import HippoError, IndexDamagedError, StoredIndexError
 from hippogpu.store import current_manifest, load_snapshot, verify
-from hippogpu.store.files import Entry, write_array, write_atomically, write_table
-from hippogpu.store.mapped import read_array, read_table
+from hippogpu.store.columns import read_table
+from hippogpu.store.files import Entry, make_folder, write_array, write_atomically, write_table
+from hippogpu.store.mapped import read_array, sha256_of
 
 ROLES = (
     *("ids", "passages", "phrases", "facts", "mentions_indptr", "mentions", "statements_indptr", "statements"),
@@ -70,7 +73,8 @@ def test_an_array_is_an_ordinary_npy_file(tmp_path: Path) -> None:
 
 def test_a_table_comes_back_as_it_was(tmp_path: Path) -> None:
     table = pa.table({"text": pa.array(["北京", "", "a\0b"], pa.large_string())})
-    assert read_table(tmp_path, write_table(tmp_path, "texts", table), table.schema).equals(table)
+    back = read_table(tmp_path, write_table(tmp_path, "texts", table), table.schema)
+    assert list(back.texts["text"]) == ["北京", "", "a\0b"]
 
 
 def test_a_file_is_named_by_its_role_and_content(tmp_path: Path) -> None:
@@ -90,6 +94,83 @@ def test_replacing_a_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
     for content in (b"old", b"new"):
         write_atomically(tmp_path / "CURRENT", content)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("CURRENT", b"new")]
+
+
+def failing(code: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return fail
+
+
+STEPS = ((errno.ENOSPC, "Make room"), (errno.EDQUOT, "quota"), (errno.EACCES, "permissions"), (errno.EIO, "the disk"))
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize(("code", "step"), STEPS)
+def test_a_failed_write_names_the_path_the_reason_and_the_next_step(
+    tmp_path: Path, monkeypatch, call: str, code: int, step: str
+) -> None:
+    monkeypatch.setattr(os, call, failing(code))
+    with pytest.raises(StoredIndexError, match=rf"numbers.* cannot be written: {os.strerror(code)}.*as it was.*{step}"):
+        write_array(tmp_path, "numbers", np.arange(7))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_table_that_cannot_be_written_is_told_as_an_array_is(tmp_path: Path, monkeypatch, call: str) -> None:
+    monkeypatch.setattr(os, call, failing(errno.ENOSPC))
+    with pytest.raises(StoredIndexError, match="No space left"):
+        write_table(tmp_path, "texts", pa.table({"text": pa.array(["a"] * 31, pa.large_string())}))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 31, 1 << 20, (1 << 20) + 1, 3_000_001])
+def test_writes_that_the_system_takes_in_part_come_out_whole(tmp_path: Path, monkeypatch, size: int) -> None:
+    real, array = os.write, np.arange(size, dtype=np.uint8)
+    monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[: max(1, len(data) // 3)]))
+    entry = write_array(tmp_path, "numbers", array)
+    monkeypatch.undo()
+    assert sha256_of(tmp_path / entry.file) == entry.sha256
+    assert np.array_equal(read_array(tmp_path, entry), array)
+
+
+def test_a_system_that_takes_nothing_is_not_asked_for_ever(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(os, "write", lambda handle, data: 0)
+    with pytest.raises(OSError, match="takes no more bytes"):
+        write_atomically(tmp_path / "CURRENT", b"x")
+
+
+def test_replacing_a_file_in_vain_leaves_the_old_one_and_nothing_beside_it(tmp_path: Path, monkeypatch) -> None:
+    write_atomically(tmp_path / "CURRENT", b"old")
+    monkeypatch.setattr(os, "fsync", failing(errno.EIO))
+    with pytest.raises(OSError, match=r"CURRENT") as told:
+        write_atomically(tmp_path / "CURRENT", b"new")
+    assert told.value.errno == errno.EIO
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("CURRENT", b"old")]
+
+
+def test_a_temporary_name_that_is_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside").write_bytes(b"dear")
+    (tmp_path / f".CURRENT.{os.getpid()}.tmp").symlink_to(tmp_path / "outside")
+    write_atomically(tmp_path / "CURRENT", b"new")
+    assert (tmp_path / "outside").read_bytes() == b"dear"
+
+
+def test_a_folder_that_is_a_link_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "files").symlink_to(tmp_path / "outside")
+    with pytest.raises(StoredIndexError, match="files' is a symbolic link"):
+        write_array(tmp_path / "files", "numbers", np.arange(7))
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_the_name_of_every_folder_that_is_made_is_made_durable(tmp_path: Path, monkeypatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    assert synced == [str(tmp_path), str(tmp_path / "a")]
 
 
 def test_the_roles_are_all_of_them(kept: Path) -> None:
