@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hippogpu.errors import IndexDamagedError
+from hippogpu.store.columns import Columns
 from hippogpu.store.files import Entry, write_table
 from hippogpu.store.generations import files_folder
-from hippogpu.store.mapped import TextColumn
 from hippogpu.text import identity
 from hippogpu.types import Ints, Passage
 
@@ -101,30 +101,35 @@ def write_passages(root: Path, passages: Passages) -> dict[str, Entry]:
     return {"ids": write_table(folder, "ids", ids), "passages": write_table(folder, "passages", texts)}
 
 
-def read_passages(table: Callable[[str, pa.Schema], pa.Table], *, format_: int) -> Passages:
-    """Passages from the tables of an index of the format; table gives the one of a role and schema."""
+def passage_tables(format_: int) -> dict[str, pa.Schema]:
+    """The columns of ids and passages in an index of the format."""
+    return {"ids": IDS_1, "passages": PASSAGES_1} if format_ == 1 else {"ids": IDS, "passages": PASSAGES}
+
+
+def read_passages(table: Callable[[str], Columns], *, format_: int) -> Passages:
+    """Passages from the tables of an index of the format, by role."""
+    ids, texts = table("ids"), table("passages")
     if format_ == 1:
-        return _of_format_1(table("ids", IDS_1), table("passages", PASSAGES_1))
-    ids, texts = table("ids", IDS), table("passages", PASSAGES)
+        return _of_format_1(ids, texts)
     return passages_of(
-        TextColumn(ids["id"]),
-        TextColumn(ids["title"]),
-        TextColumn(ids["meta"]),
-        ids["row"].to_numpy(),
-        wholes=TextColumn(texts["whole"]),
-        extractors=TextColumn(texts["extractor"]),
+        ids.texts["id"],
+        ids.texts["title"],
+        ids.texts["meta"],
+        ids.numbers["row"],
+        wholes=texts.texts["whole"],
+        extractors=texts.texts["extractor"],
     )
 
 
-def _of_format_1(ids: pa.Table, texts: pa.Table) -> Passages:
-    titles, rows = list(TextColumn(texts["title"])), ids["row"].to_numpy()
+def _of_format_1(ids: Columns, texts: Columns) -> Passages:
+    titles, rows = list(texts.texts["title"]), ids.numbers["row"]
     passages = passages_of(
-        TextColumn(ids["id"]),
+        ids.texts["id"],
         (),
-        TextColumn(ids["meta"]),
+        ids.texts["meta"],
         rows,
-        wholes=[identity(*pair) for pair in zip(titles, TextColumn(texts["text"]), strict=True)],
-        extractors=TextColumn(texts["extractor"]),
+        wholes=[identity(*pair) for pair in zip(titles, texts.texts["text"], strict=True)],
+        extractors=texts.texts["extractor"],
     )
     own = [titles[row] for row in rows]
     return Passages(passages.ids, own, passages.metas, rows, passages.wholes, passages.extractors, passages.first)

@@ -11,11 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hippogpu.errors import IndexDamagedError
+from hippogpu.store.columns import Columns, read_table
 from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
-from hippogpu.store.manifest import Manifest
-from hippogpu.store.mapped import TextColumn, read_array, read_table
-from hippogpu.store.passages import Passages, read_passages
+from hippogpu.store.manifest import DIFFUSED, Manifest
+from hippogpu.store.mapped import read_array
+from hippogpu.store.passages import Passages, passage_tables, read_passages
 from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
 from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ragged, Tables, UserEdge
 
@@ -98,14 +99,38 @@ def load_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> S
 
     diffused: without it the diffused vectors are left out, so that they can be made again where they are damaged
     """
-    snapshot = _read_snapshot(root, manifest, diffused=diffused)
-    for name, (have, want) in _agreements(snapshot).items():
-        if have != want:
-            raise IndexDamagedError(
-                f"The index '{root}' does not fit together: {name}: {have}, but {want} expected. "
-                "Restore it from a copy."
-            )
+    snapshot = read_snapshot(root, manifest, diffused=diffused)
+    found = disagreements(snapshot)
+    if found:
+        raise IndexDamagedError(f"The index '{root}' does not fit together: {found[0]} Restore it from a copy.")
     return snapshot
+
+
+def disagreements(snapshot: Snapshot) -> list[str]:
+    """One line for each count that is not what another file has it be."""
+    counts = _agreements(snapshot).items()
+    return [f"{name}: {have}, but {want} expected." for name, (have, want) in counts if have != want]
+
+
+def unreadable(root: Path, manifest: Manifest) -> dict[str, str]:
+    """By role, why the file of it cannot be taken: all that are needed, and all that are there."""
+    reader = _Reader(root, manifest)
+    found: dict[str, str] = {}
+    for role in _roles(manifest):
+        try:
+            reader.array(role) if role in _ARRAYS else reader.table(role)
+        except IndexDamagedError as error:
+            found[role] = str(error)
+    return found
+
+
+def _roles(manifest: Manifest) -> list[str]:
+    """Roles whose files must be there: those of user edges and of diffused vectors only together."""
+    roles = [*_ARRAYS, *_TABLES, *passage_tables(manifest.format)]
+    left_out = set() if any(role in manifest.files for role in ROLES) else set(ROLES)
+    if manifest.diffusion_state != "fresh":
+        left_out.update(DIFFUSED)
+    return [role for role in roles if role not in left_out or role in manifest.files]
 
 
 def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
@@ -140,23 +165,24 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     }
 
 
-def _read_snapshot(root: Path, manifest: Manifest, *, diffused: bool) -> Snapshot:
+def read_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> Snapshot:
+    """As load_snapshot, without a look at whether the counts agree."""
     arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
     facts = tables("facts")
     # An index without user edges has none of their files, and one that has any has all.
     has_edges = any(role in manifest.files for role in ROLES)
-    passages = read_passages(_Reader(root, manifest).table_of, format_=manifest.format)
+    passages = read_passages(tables, format_=manifest.format)
     fact_table = Facts(
-        facts["subject"].to_numpy(),
-        facts["object"].to_numpy(),
-        TextColumn(facts["predicate"]),
-        TextColumn(facts["text"]),
+        facts.numbers["subject"],
+        facts.numbers["object"],
+        facts.texts["predicate"],
+        facts.texts["text"],
     )
     return Snapshot(
         manifest,
         passages,
         Tables(
-            TextColumn(tables("phrases")["text"]),
+            tables("phrases").texts["text"],
             fact_table,
             Ragged(arrays("mentions_indptr"), arrays("mentions")),
             Ragged(arrays("statements_indptr"), arrays("statements")),
@@ -189,15 +215,13 @@ class _Reader:
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
         self._folder, self._files = files_folder(root), manifest.files
+        self._schemas = _TABLES | passage_tables(manifest.format)
 
     def array(self, role: str) -> NDArray[Any]:
         return read_array(self._folder, self._entry(role, *_ARRAYS[role]))
 
-    def table(self, role: str) -> pa.Table:
-        return self.table_of(role, _TABLES[role])
-
-    def table_of(self, role: str, schema: pa.Schema) -> pa.Table:
-        return read_table(self._folder, self._entry(role, "arrow", 1), schema)
+    def table(self, role: str) -> Columns:
+        return read_table(self._folder, self._entry(role, "arrow", 1), self._schemas[role])
 
     def _entry(self, role: str, dtype: str, axes: int) -> Entry:
         entry = self._files.get(role)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from hippogpu.store.columns import Columns
 from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
-from hippogpu.store.mapped import TextColumn
 from hippogpu.types import Edges, UserEdge
 
 _ENDS = ("passage", "other_passage", "phrase", "other_phrase")
@@ -43,9 +43,9 @@ def _padded(ends: tuple[str, ...]) -> tuple[str, str]:
 class StoredEdges:
     """The user edges of a table, made one at a time from its mapping."""
 
-    def __init__(self, table: pa.Table) -> None:
-        self._ends = [TextColumn(table[name]) for name in _ENDS]
-        self._kinds, self._weights = TextColumn(table["kind"]), table["weight"].to_numpy()
+    def __init__(self, table: Columns) -> None:
+        self._ends = [table.texts[name] for name in _ENDS]
+        self._kinds, self._weights = table.texts["kind"], table.numbers["weight"]
 
     def __len__(self) -> int:
         return len(self._kinds)

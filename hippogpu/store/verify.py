@@ -1,53 +1,103 @@
-"""Is an index whole? Every problem is named, none is mended."""
+"""Are the files of an index whole, and does each hold what it may? Every problem is named, none is mended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from hippogpu.errors import HippoError
+from hippogpu.errors import HippoError, IndexDamagedError
+from hippogpu.store.files import Entry
 from hippogpu.store.generations import current_manifest, files_folder
-from hippogpu.store.mapped import checked_path, sha256_of
-from hippogpu.store.snapshot import Snapshot, load_snapshot
+from hippogpu.store.manifest import Manifest
+from hippogpu.store.mapped import damaged, opened, sha256_in
+from hippogpu.store.snapshot import Snapshot, disagreements, read_snapshot, unreadable
+from hippogpu.types import Edges, Floats
 
 UNIT_TOLERANCE = 1e-3
+_ROWS = 1 << 14
 
 
 def verify(root: Path, *, full: bool = False) -> list[str]:
     """One line a problem of the current generation, [] when there is none.
 
-    Fast: manifest, presence, size, type and shape of each file, agreement of the counts.
-    full adds: the SHA-256 of each file, that every number points inside its table, that the graph is symmetric and
-    sorted, that vectors have length 1.
+    Fast: CURRENT and manifest, presence, size, type and shape of each file, agreement of the counts.
+    full adds: the SHA-256 of each file, and where all are right, that every number points inside its table, that the
+    graph is symmetric and sorted, that vectors have length 1.
+    IndexMissingError where there is no index, IndexFormatError where a newer version wrote it.
     """
-    manifest = current_manifest(root)
-    problems: list[str] = []
-    for entry in manifest.files.values():
-        try:
-            path = checked_path(files_folder(root), entry)
-        except HippoError as error:
-            problems.append(str(error))
-            continue
-        if full and sha256_of(path) != entry.sha256:
-            problems.append(f"The index file '{path}' was altered: its SHA-256 is not the one in the manifest.")
+    try:
+        manifest = current_manifest(root)
+    except IndexDamagedError as error:
+        return [str(error)]
+    problems = list(_file_problems(root, manifest, full=full))
     if problems:
         return problems
     try:
-        snapshot = load_snapshot(root, manifest)
-        return _broken_promises(snapshot) if full else []
+        snapshot = read_snapshot(root, manifest)
     except HippoError as error:
         return [str(error)]
+    return disagreements(snapshot) or (list(_broken_promises(snapshot)) if full else [])
 
 
-def _broken_promises(snapshot: Snapshot) -> list[str]:
-    snapshot.tables.check()
-    snapshot.graph.check()
+def _file_problems(root: Path, manifest: Manifest, *, full: bool) -> Iterator[str]:
+    """One line for each file that is not what the manifest says of it, or that is needed and not named."""
+    found = unreadable(root, manifest)
+    yield from found.values()
+    for role, entry in manifest.files.items():
+        if role in found:
+            continue
+        try:
+            _check_bytes(files_folder(root), entry, full=full)
+        except HippoError as error:
+            yield str(error)
+
+
+def _check_bytes(folder: Path, entry: Entry, *, full: bool) -> None:
+    with opened(folder, entry) as file:
+        if full and sha256_in(file) != entry.sha256:
+            raise damaged(folder / entry.file, "it was altered: its SHA-256 is not the one in the manifest")
+
+
+def _broken_promises(snapshot: Snapshot) -> Iterator[str]:
+    """One line for each thing that holds what it may not."""
+    checks = [snapshot.tables.check, snapshot.graph.check]
     if snapshot.diffused is not None:
-        snapshot.diffused.check()
-    problems = []
+        checks.append(snapshot.diffused.check)
+    for check in checks:
+        try:
+            check()
+        except HippoError as error:
+            yield str(error)
     for name in ("passage_vectors", "phrase_vectors", "fact_vectors"):
-        lengths = np.linalg.norm(getattr(snapshot, name), axis=1)
-        if not np.all(np.abs(lengths - 1) <= UNIT_TOLERANCE):
-            problems.append(f"{name}: row {int(np.argmax(np.abs(lengths - 1)))} is no unit vector.")
-    return problems
+        row = _no_unit_row(getattr(snapshot, name))
+        if row is not None:
+            yield f"{name}: row {row} is no unit vector."
+    yield from _wrong_synonyms(snapshot.synonyms, len(snapshot.tables.phrases))
+
+
+def _no_unit_row(vectors: Floats) -> int | None:
+    """The first row whose length is not 1, found a block at a time."""
+    for first in range(0, len(vectors), _ROWS):
+        block = vectors[first : first + _ROWS]
+        off = ~(np.abs(np.sqrt(np.einsum("ij,ij->i", block, block)) - 1) <= UNIT_TOLERANCE)
+        if off.any():
+            return first + int(np.argmax(off))
+    return None
+
+
+def _wrong_synonyms(synonyms: Edges, phrases: int) -> Iterator[str]:
+    """Synonyms are phrases other than their own, each once, sorted by who found them, then falling cosine."""
+    source, target, weight = synonyms
+    ends = np.concatenate([source, target])
+    if len(ends) and (ends.min() < 0 or ends.max() >= phrases):
+        yield f"synonyms: one points outside [0, {phrases})."
+        return
+    if np.any(source == target) or not np.all((weight > 0) & (weight <= 1 + UNIT_TOLERANCE)):
+        yield "synonyms: one is its own, or its cosine is not in (0, 1]."
+    steps = [np.diff(column.astype(np.float64)) for column in (source, weight)]
+    if np.any((steps[0] < 0) | ((steps[0] == 0) & (steps[1] > 0))):
+        yield "synonyms: they are not sorted by source and falling cosine."
+    if len(np.unique(source.astype(np.int64) * phrases + target)) < len(source):
+        yield "synonyms: one comes twice."
