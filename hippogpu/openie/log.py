@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from contextlib import suppress
 from itertools import islice
@@ -67,8 +69,8 @@ class ExtractionLog:
         self._synced_at = time.monotonic()
         self._file = -1
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            _make_folder(self.path.parent)
+            self._file = _opened(self.path, os.O_RDWR)
             self.torn = _mend_tail(self.path, self._file)
             os.fsync(self._file)
             _sync_folder(self.path.parent)
@@ -205,10 +207,13 @@ def _mend_tail(path: Path, file: int) -> Torn | None:
         _write_all(file, b"\n")
         return None
     aside = path.with_name(path.name + ".torn")
-    with aside.open("ab") as torn:
-        torn.write(tail + b"\n")
-        torn.flush()
-        os.fsync(torn.fileno())
+    torn = _opened(aside, os.O_WRONLY)
+    try:
+        _write_all(torn, tail + b"\n")
+        os.fsync(torn)
+    finally:
+        os.close(torn)
+    _sync_folder(path.parent)
     os.ftruncate(file, start)
     return Torn(len(tail), aside)
 
@@ -225,10 +230,35 @@ def _last_line_at(file: int, size: int) -> int:
     return 0
 
 
+def _opened(path: Path, access: int) -> int:
+    """A plain file, open for appending and made when there is none; OSError for a link, a pipe, or a folder."""
+    file = os.open(path, access | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
+    if stat.S_ISREG(os.fstat(file).st_mode):
+        return file
+    os.close(file)
+    raise OSError(errno.EINVAL, "it is no plain file")
+
+
+def _make_folder(folder: Path) -> None:
+    """Makes a folder, and those above it, where it is missing, and waits for the new names; OSError for a link."""
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, f"'{folder}' is a symbolic link")
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for folder in reversed(missing):
+        os.mkdir(folder)
+        _sync_folder(folder.parent)
+
+
 def _write_all(file: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
-        rest = rest[os.write(file, rest) :]
+        taken = os.write(file, rest)
+        if not taken:
+            raise OSError(errno.EIO, "the system takes no more bytes")
+        rest = rest[taken:]
 
 
 def _sync_folder(folder: Path) -> None:
