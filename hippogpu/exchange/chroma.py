@@ -1,0 +1,82 @@
+"""Chroma's persistent client: a folder that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hippogpu.errors import CorpusError, UsageError, require_extra
+from hippogpu.exchange.points import Collection, Point, meta_text, no_collection
+from hippogpu.exchange.values import OnProgress
+from hippogpu.types import Refusal
+
+_POINTS_AT_ONCE = 1024
+_BASE = "chroma.sqlite3"
+
+
+def write(path: Path, collections: Sequence[Collection], told: OnProgress) -> list[Refusal]:
+    """A collection each: ids, documents (the texts), metadata title and meta (JSON). Space: inner product.
+
+    Chroma's metadata are flat, so meta is one text.
+    """
+    with _client(path) as client:
+        for collection in collections:
+            made = client.create_collection(
+                collection.name, embedding_function=None, configuration={"hnsw": {"space": "ip"}}
+            )
+            for block in collection.blocks():
+                pairs = zip(block.titles, block.metas, strict=True)
+                made.add(
+                    ids=list(block.ids),
+                    embeddings=block.vectors,
+                    documents=list(block.texts),
+                    metadatas=[{"title": title, "meta": meta_text(meta)} for title, meta in pairs],
+                )
+                told(collection.name, block.first + len(block.ids), collection.size)
+    return []
+
+
+def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Point]:
+    """The points of a collection in the order they came. The document is the field "text"."""
+    if vector_field is not None:
+        raise UsageError("A point of Chroma has one vector without a name. Leave --vector-field out.")
+    with _client(path) as client:
+        names = [one.name for one in client.list_collections()]
+        if collection not in names:
+            raise no_collection(path, collection, names)
+        found = client.get_collection(collection, embedding_function=None)
+        for offset in range(0, found.count(), _POINTS_AT_ONCE):
+            block = found.get(limit=_POINTS_AT_ONCE, offset=offset, include=["embeddings", "documents", "metadatas"])
+            columns = (block["ids"], block["documents"], block["metadatas"], block["embeddings"])
+            for id_, document, metadata, vector in zip(*columns, strict=True):
+                yield Point(id_, {**(metadata or {}), **({} if document is None else {"text": document})}, vector)
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is one of Chroma: its database, and folders of numbers beside it."""
+    if not (path / _BASE).is_file():
+        return False
+    return all(one.is_dir() or one.name.startswith(_BASE) for one in path.iterdir())
+
+
+def _library() -> Any:
+    return require_extra("chromadb", package="chromadb", extra="chroma", purpose="A Chroma folder")
+
+
+@contextmanager
+def _client(path: Path) -> Iterator[Any]:
+    """The folder, open, with nothing reported to anybody; CorpusError when the client cannot open or read it."""
+    library = _library()
+    settings = library.config.Settings(anonymized_telemetry=False)
+    try:
+        client = library.PersistentClient(path=str(path), settings=settings)
+    except (library.errors.ChromaError, ValueError, RuntimeError, OSError) as error:
+        raise CorpusError(f"'{path}' cannot be opened as a Chroma folder ({error}). Check what wrote it.") from error
+    try:
+        yield client
+    except library.errors.ChromaError as error:
+        raise CorpusError(f"Chroma cannot go on with '{path}' ({error}). Check what wrote it.") from error
+    finally:
+        client.close()
