@@ -18,6 +18,11 @@ FORMAT = 2
 DIFFUSED = ("diffused_vectors", "diffused_ones")
 DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors")
 INDEX_FILE = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(r"[a-z0-9_]{1,64}")
+_MOST_FORMAT, _MOST_GENERATION, _MOST_WIDTH, _MOST_COUNT = 10**6, 10**10 - 2, 1 << 20, 1 << 53
+_MOST_LETTERS, _MOST_ENTRIES, _MOST_AXES, _SHOWN = 4096, 256, 4, 200
+"""What no manifest of ours exceeds: a larger one is refused before anything is made of it."""
 
 
 class Encoder(NamedTuple):
@@ -80,10 +85,10 @@ def to_json(manifest: Manifest) -> bytes:
 def from_json(data: bytes, path: Path) -> Manifest:
     """The manifest of a file's bytes; IndexFormatError when it is newer, IndexDamagedError when it is none."""
     try:
-        value = json.loads(data)
+        value = json.loads(data, object_pairs_hook=_distinct, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is no JSON ({error})") from error
-    if not isinstance(value, dict) or type(value.get("format")) is not int or value["format"] < 1:
+    if not isinstance(value, dict) or type(value.get("format")) is not int or not 1 <= value["format"] <= _MOST_FORMAT:
         raise _damaged(path, "it names no format")
     if value["format"] > FORMAT:
         raise IndexFormatError(
@@ -97,16 +102,15 @@ def from_json(data: bytes, path: Path) -> Manifest:
 
 
 def _manifest(value: dict[str, Any]) -> Manifest:
+    encoder = value["encoder"]
     return Manifest(
-        generation=_count(value["generation"]),
-        created=str(value["created"]),
-        program=str(value["program"]),
+        generation=_count(value["generation"], most=_MOST_GENERATION),
+        created=_text(value["created"]),
+        program=_text(value["program"]),
         config=with_values(IndexConfig(), value["config"]),
-        encoder=Encoder(
-            str(value["encoder"]["name"]), _count(value["encoder"]["width"]), str(value["encoder"]["spec"])
-        ),
-        counts={str(name): _count(count) for name, count in value["counts"].items()},
-        files={str(role): _entry(entry) for role, entry in value["files"].items()},
+        encoder=Encoder(_text(encoder["name"]), _count(encoder["width"], most=_MOST_WIDTH), _text(encoder["spec"])),
+        counts={name: _count(count) for name, count in _items(value["counts"])},
+        files={role: _entry(role, entry) for role, entry in _items(value["files"])},
         format=value["format"],
         diffusion=_diffusion(value.get("diffusion")),
     )
@@ -115,25 +119,67 @@ def _manifest(value: dict[str, Any]) -> Manifest:
 def _diffusion(value: dict[str, Any] | None) -> DiffusionMark | None:
     if value is None:
         return None
-    sources = {str(role): str(digest) for role, digest in value["sources"].items()}
-    return DiffusionMark(float(value["damping"]), float(value["error"]), sources)
+    damping, error = _fraction(value["damping"]), _fraction(value["error"])
+    if damping >= 1:
+        raise ValueError(f"{damping} is no damping")
+    return DiffusionMark(damping, error, {role: _sha256(digest) for role, digest in _items(value["sources"])})
 
 
-def _entry(value: dict[str, Any]) -> Entry:
-    if not isinstance(value["file"], str) or not INDEX_FILE.fullmatch(value["file"]):
-        raise ValueError(f"'{value['file']}' is no name of an index file")
-    shape = tuple(_count(size) for size in value["shape"])
-    return Entry(value["file"], _count(value["bytes"]), str(value["sha256"]), str(value["dtype"]), shape)
+def _entry(role: str, value: dict[str, Any]) -> Entry:
+    file, shape = value["file"], value["shape"]
+    if not isinstance(file, str) or not INDEX_FILE.fullmatch(file):
+        raise ValueError(f"{file!r:.{_SHOWN}} is no name of an index file")
+    if not isinstance(shape, list) or len(shape) > _MOST_AXES:
+        raise ValueError(f"{shape!r:.{_SHOWN}} is no shape, that of '{role}'")
+    sizes = tuple(_count(size) for size in shape)
+    return Entry(file, _count(value["bytes"]), _sha256(value["sha256"]), _text(value["dtype"]), sizes)
 
 
-def _count(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no count")
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError when a key comes twice, since readers differ in which one they take."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key comes twice")
+    return value
+
+
+def _no_number(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
+
+
+def _items(value: object) -> list[tuple[str, Any]]:
+    """The items of an object whose keys are plain names, and not too many."""
+    if not isinstance(value, dict) or len(value) > _MOST_ENTRIES or not all(map(_NAME.fullmatch, value)):
+        raise ValueError(f"{value!r:.{_SHOWN}} is no object of named values")
+    return list(value.items())
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_LETTERS:
+        raise ValueError(f"{value!r:.{_SHOWN}} is no text of at most {_MOST_LETTERS} letters")
+    return value
+
+
+def _sha256(value: object) -> str:
+    if not isinstance(value, str) or not _SHA256.fullmatch(value):
+        raise ValueError(f"{value!r:.{_SHOWN}} is no SHA-256")
+    return value
+
+
+def _fraction(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_COUNT:
+        raise ValueError(f"{value!r:.{_SHOWN}} is no number of 0 or more")
+    return float(value)
+
+
+def _count(value: object, *, most: int = _MOST_COUNT) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{value!r:.{_SHOWN}} is no count up to {most}")
     return value
 
 
 def _damaged(path: Path, what: str) -> IndexDamagedError:
     return IndexDamagedError(
-        f"The manifest '{path}' is damaged: {what}. Restore it from a copy, or remove the index folder's CURRENT file "
-        "and index the corpus again (finished extractions are kept)."
+        f"The manifest '{path}' is damaged: {what:.{2 * _SHOWN}}. Restore it from a copy, or remove the index folder's "
+        "CURRENT file and index the corpus again (finished extractions are kept)."
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from small_index import index_of
 
 from hippogpu.config import PROFILES, IndexConfig
 from hippogpu.errors import HippoError, IndexDamagedError, IndexFormatError, IndexMissingError
@@ -30,12 +33,26 @@ MANIFEST = Manifest(
 HUGE, DEEP = 10**30, b"[" * 100_000
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("manifests") / "small.hippo"
+    index_of(root)
+    return root
+
+
+@pytest.fixture
+def made(kept: Path, tmp_path: Path) -> Path:
+    """A copy of a small index of one generation."""
+    return Path(shutil.copytree(kept, tmp_path / "small.hippo"))
+
+
 def altered(made: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Rewrites the manifest of an index."""
+    """Rewrites the manifest of an index, and CURRENT after it: anyone can reckon a checksum."""
     path = manifest_path(made, 1)
     value = json.loads(path.read_bytes())
     change(value)
     path.write_text(json.dumps(value))
+    (made / "CURRENT").write_text(f"0000000001 {hashlib.sha256(path.read_bytes()).hexdigest()}\n")
 
 
 def set_at(*keys: Any) -> Callable[[dict[str, Any]], object]:
@@ -218,6 +235,37 @@ def test_a_folder_without_an_index_says_how_to_make_one(tmp_path: Path) -> None:
     ):
         with pytest.raises(IndexMissingError, match=said):
             current_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ('"generation": 1', '"generation": 1, "generation": 1'),
+        ('"facts": 0', '"facts": NaN'),
+        ('"facts": 0', '"facts": 9007199254740993'),
+        ('"facts": 0', '"facts": 0, "a b": 1'),
+        ('"synonym_threshold": 0.8', '"synonym_threshold": Infinity'),
+        ('"width": 32', '"width": 99999999'),
+        ('"generation": 1', '"generation": 9999999999'),
+        ('"program": "0.1"', f'"program": "{"x" * 5000}"'),
+        ("0" * 64, "0" * 63 + "G"),
+        ('"diffusion": null', '"diffusion": {"damping": 1.0, "error": 0.1, "sources": {}}'),
+        ('"diffusion": null', '"diffusion": {"damping": 0.5, "error": 1e999, "sources": {}}'),
+        ('"diffusion": null', '"diffusion": {"damping": 0.5, "error": ' + "9" * 400 + ', "sources": {}}'),
+        ('"diffusion": null', '"diffusion": {"damping": true, "error": 0.1, "sources": {}}'),
+    ],
+)
+def test_a_value_that_no_writer_writes_is_damage_told_in_short(good: str, bad: str) -> None:
+    text = to_json(MANIFEST).decode()
+    assert good in text
+    with pytest.raises(IndexDamagedError, match=r"0000000001\.json") as caught:
+        from_json(text.replace(good, bad, 1).encode(), PATH)
+    assert len(str(caught.value)) < 800
+
+
+def test_a_format_of_thousands_of_digits_is_damage() -> None:
+    with pytest.raises(IndexDamagedError, match="names no format"):
+        from_json(b'{"format": ' + b"9" * 4000 + b"}", PATH)
 
 
 def test_the_settings_of_an_index_are_those_it_was_made_with(made: Path) -> None:
