@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -71,7 +72,8 @@ def measured(folder: Path, *, fresh: int, warm: int) -> dict[str, Any]:
 def _run(folder: Path, step: str, times: int) -> list[dict[str, Any]]:
     """What one process found."""
     words = [sys.executable, "-m", "bench.opening_step", str(folder), step, str(times)]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
     if ran.returncode:
         raise typer.BadParameter(f"'{folder.name}' cannot be measured: {ran.stderr.strip().splitlines()[-1]}")
     found: list[dict[str, Any]] = json_text.loads(ran.stdout)
