@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from hippogpu.corpus import read_corpus, read_edges, read_qrels, read_queries
     from hippogpu.embed import Embedder, default_embedder, embedder_from_name
     from hippogpu.errors import HippoError
-    from hippogpu.index import AddReport, CommitReport, DiffuseReport, EdgeReport, Index, diffuse_index
+    from hippogpu.index import (
+        AddReport,
+        CleanReport,
+        CommitReport,
+        DeleteReport,
+        DiffuseReport,
+        EdgeReport,
+        Index,
+        clean_index,
+        diffuse_index,
+    )
     from hippogpu.llm import Llm, open_llm
     from hippogpu.openie import (
         ExtractionReport,
@@ -35,7 +45,10 @@ _HOMES = {
     "hippogpu.corpus": ("read_corpus", "read_edges", "read_qrels", "read_queries"),
     "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
     "hippogpu.errors": ("HippoError",),
-    "hippogpu.index": ("AddReport", "CommitReport", "DiffuseReport", "EdgeReport", "Index", "diffuse_index"),
+    "hippogpu.index": (
+        *("AddReport", "CleanReport", "CommitReport", "DeleteReport", "DiffuseReport", "EdgeReport", "Index"),
+        *("clean_index", "diffuse_index"),
+    ),
     "hippogpu.llm": ("Llm", "open_llm"),
     "hippogpu.openie": (
         *("ExtractionReport", "Extractor", "LlmExtractor", "NoExtractor", "ReplayExtractor", "SpacyExtractor"),
@@ -49,7 +62,9 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "PROFILES",
     "AddReport",
+    "CleanReport",
     "CommitReport",
+    "DeleteReport",
     "DiffuseReport",
     "EdgeReport",
     "Embedder",

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from hippogpu.backends import Backend, load_backend
 from hippogpu.config import RunConfig, SearchConfig
 from hippogpu.embed import Embedder, embedder_from_name, encode_all
@@ -40,6 +42,9 @@ class _Generation:
     def held(self) -> Loaded | None:
         """The arrays on the backend, None before the first use."""
         return self._loaded
+
+
+_NOTHING = Ranked(np.empty(0, np.int32), np.empty(0, np.float32), fallback="the index holds no passage")
 
 
 class Searcher:
@@ -147,11 +152,15 @@ class Searcher:
     def _batch_size(self, generation: _Generation, config: SearchConfig) -> int:
         passages, nodes = len(generation.snapshot.passages), generation.snapshot.graph.nodes
         walks = config.method == "hippo2" and solver_for(generation.loaded(), config) != "diffused"
-        return max(1, self._budget_bytes // (_BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages))
+        a_question = _BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages
+        return max(1, self._budget_bytes // max(a_question, 1))
 
     def _batches(
         self, generation: _Generation, questions: Sequence[str], k: int, config: SearchConfig
     ) -> Iterator[list[Ranking]]:
+        if not len(generation.snapshot.passages):
+            yield [_ranking(generation.snapshot, question, _NOTHING, config.method, {}) for question in questions]
+            return
         size = self._batch_size(generation, config)
         for start in range(0, len(questions), size):
             yield self._rank_batch(generation, questions[start : start + size], k, config)
