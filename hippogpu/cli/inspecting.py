@@ -15,9 +15,8 @@ from hippogpu.cli import options
 from hippogpu.cli.output import count_rows, note, people, print_json, table
 from hippogpu.config import as_mapping
 from hippogpu.errors import ConfigError, EncoderError, MissingExtraError
-from hippogpu.openie import verify_log
-from hippogpu.store import current_manifest, logs_folder
-from hippogpu.store import verify as verify_index
+from hippogpu.index import verify_index
+from hippogpu.store import current_manifest
 
 # Extra and the module by which its presence shows.
 EXTRAS = {
@@ -87,8 +86,6 @@ def verify(
     hippogpu verify wiki.hippo --full
     """
     problems = verify_index(folder, full=full)
-    if full:
-        problems += [line for log in sorted(logs_folder(folder).glob("*.jsonl")) for line in verify_log(log)]
     if json:
         print_json({"index": str(folder), "full": full, "problems": problems})
     else:

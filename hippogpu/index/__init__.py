@@ -7,6 +7,7 @@ from hippogpu.index.cleaning import CleanReport, clean_index
 from hippogpu.index.diffusing import DiffuseReport, diffuse_index
 from hippogpu.index.edges import EdgeReport
 from hippogpu.index.holdings import AddReport, DeleteReport
+from hippogpu.index.verifying import verify_index
 from hippogpu.index.writer import Index
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "Progress",
     "clean_index",
     "diffuse_index",
+    "verify_index",
 ]
