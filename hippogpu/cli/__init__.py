@@ -13,7 +13,7 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, deleting, diffusing, indexing, inspecting, planning
+from hippogpu.cli import answering, deleting, diffusing, exchanging, indexing, inspecting, planning
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -81,6 +81,8 @@ app.command("eval")(_plain(answering.evaluate))
 app.command("info")(_plain(inspecting.info))
 app.command("verify")(_plain(inspecting.verify))
 app.command("gc")(_plain(deleting.gc))
+app.command("export")(_plain(exchanging.export))
+app.command("import")(_plain(exchanging.import_))
 app.command("demo")(_plain(answering.demo))
 planning.plan.command("extract")(_plain(planning.extract))
 app.add_typer(planning.plan)

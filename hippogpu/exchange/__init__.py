@@ -6,7 +6,7 @@ from hippogpu.exchange.export import export_index
 from hippogpu.exchange.parquet_import import ImportReport, import_parquet
 from hippogpu.exchange.points_import import CollectionReport, import_collection, keep_vectors
 from hippogpu.exchange.points_read import Fields
-from hippogpu.exchange.values import FORMS, VECTOR_STORES, WHATS, ExportReport, Form, What, form_of
+from hippogpu.exchange.values import FORMS, VECTOR_STORES, WHATS, ExportReport, Form, ImportForm, What, form_of
 
 __all__ = [
     "FORMS",
@@ -16,6 +16,7 @@ __all__ = [
     "ExportReport",
     "Fields",
     "Form",
+    "ImportForm",
     "ImportReport",
     "What",
     "export_index",

@@ -38,7 +38,7 @@ def write(path: Path, collections: Sequence[Collection], told: OnProgress) -> li
     return []
 
 
-def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Point]:
+def read(path: Path, collection: str, vector_field: str | None, told: OnProgress) -> Iterator[Point]:
     """The points of a collection in the order they came. The document is the field "text"."""
     if vector_field is not None:
         raise UsageError("A point of Chroma has one vector without a name. Leave --vector-field out.")
@@ -47,9 +47,11 @@ def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Poin
         if collection not in names:
             raise no_collection(path, collection, names)
         found = client.get_collection(collection, embedding_function=None)
-        for offset in range(0, found.count(), _POINTS_AT_ONCE):
+        whole = found.count()
+        for offset in range(0, whole, _POINTS_AT_ONCE):
             block = found.get(limit=_POINTS_AT_ONCE, offset=offset, include=["embeddings", "documents", "metadatas"])
             columns = (block["ids"], block["documents"], block["metadatas"], block["embeddings"])
+            told("read", offset, whole)
             for id_, document, metadata, vector in zip(*columns, strict=True):
                 yield Point(id_, {**(metadata or {}), **({} if document is None else {"text": document})}, vector)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from hippogpu.exchange.points import Collection, Point, Points, meta_text, no_co
 from hippogpu.exchange.values import OnProgress
 from hippogpu.types import Refusal
 
+_PURPOSE = "A Milvus Lite database"
 _POINTS_AT_ONCE = 1024
 # The most bytes that a text, and that a JSON value, may have in Milvus.
 _MOST_BYTES = 65_535
@@ -40,7 +41,7 @@ def write(path: Path, collections: Sequence[Collection], told: OnProgress) -> li
     return refused
 
 
-def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Point]:
+def read(path: Path, collection: str, vector_field: str | None, told: OnProgress) -> Iterator[Point]:
     """The points of a collection in the order of their keys."""
     library = _library()
     with _client(path) as client:
@@ -52,13 +53,15 @@ def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Poin
         vectors = [field["name"] for field in fields if field["type"] == library.DataType.FLOAT_VECTOR]
         vector = one_vector_field(path, vector_field, vectors)
         client.load_collection(collection)
-        with _without_warnings():
-            blocks = client.query_iterator(collection, batch_size=_POINTS_AT_ONCE, output_fields=["*"])
-            while rows := blocks.next():
-                for row in rows:
-                    kept = {name: value for name, value in row.items() if name not in vectors and name != "$meta"}
-                    yield Point(str(row[key]), kept, row.get(vector))
-            blocks.close()
+        blocks = client.query_iterator(collection, batch_size=_POINTS_AT_ONCE, output_fields=["*"])
+        done, whole = 0, int(client.get_collection_stats(collection)["row_count"])
+        while rows := blocks.next():
+            done += len(rows)
+            told("read", done, whole)
+            for row in rows:
+                kept = {name: value for name, value in row.items() if name not in vectors and name != "$meta"}
+                yield Point(str(row[key]), kept, row.get(vector))
+        blocks.close()
 
 
 def is_store(path: Path) -> bool:
@@ -98,8 +101,7 @@ def _rows(name: str, block: Points, refused: list[Refusal]) -> Iterator[dict[str
 
 
 def _library() -> Any:
-    require_extra("milvus_lite", package="milvus-lite", extra="milvus", purpose="A Milvus Lite database")
-    return require_extra("pymilvus", package="pymilvus", extra="milvus", purpose="A Milvus Lite database")
+    return require_extra("pymilvus", package="pymilvus", extra="milvus", purpose=_PURPOSE)
 
 
 @contextmanager
@@ -108,25 +110,35 @@ def _client(path: Path) -> Iterator[Any]:
     library = _library()
     if path.suffix != ".db":
         raise UsageError(f"A Milvus Lite database has a name that ends in .db; '{path.name}' does not. Rename it.")
-    try:
-        client = library.MilvusClient(str(path))
-    except (library.MilvusException, ValueError, OSError) as error:
-        raise CorpusError(f"'{path}' cannot be opened as a Milvus Lite database ({error}). Check its name.") from error
-    try:
-        yield client
-    except library.MilvusException as error:
-        raise CorpusError(f"Milvus cannot go on with '{path}' ({error}). Check what wrote it.") from error
-    finally:
-        client.close()
+    with _quiet(), _served(path):
+        try:
+            with closing(library.MilvusClient(str(path))) as client:
+                yield client
+        except library.MilvusException as error:
+            raise CorpusError(
+                f"Milvus cannot use '{path}' ({error}). Check what wrote it, and who else has it open."
+            ) from error
 
 
 @contextmanager
-def _without_warnings() -> Iterator[None]:
-    """The library warns of a time stamp that no local database has."""
-    logger = logging.getLogger("pymilvus")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+def _served(path: Path) -> Iterator[None]:
+    """Stops, at the end, what the client starts for the path: a server in threads of this process, which locks it."""
+    servers: Any = require_extra("milvus_lite.server_manager", package="milvus-lite", extra="milvus", purpose=_PURPOSE)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        servers.server_manager_instance.release_server(str(path))
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The libraries warn of a time stamp that no local database has, and print what they also raise."""
+    loggers = [logging.getLogger(name) for name in ("pymilvus", "milvus_lite")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

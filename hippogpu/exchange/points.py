@@ -51,7 +51,7 @@ class Store(Protocol):
         """Makes the store at the path; the points that it cannot hold."""
         ...
 
-    def read(self, path: Path, collection: str, vector_field: str | None) -> Iterator[Point]:
+    def read(self, path: Path, collection: str, vector_field: str | None, told: OnProgress) -> Iterator[Point]:
         """The points of a collection; UsageError, naming those there are, for another name."""
         ...
 

@@ -62,15 +62,13 @@ def read_points(
     if not store_of(form).is_store(source):
         raise CorpusError(f"'{source}' is not what {form} keeps its collections in. Check the path and the form.")
     passages, vectors, refused = list[Passage](), list[Floats](), list[Refusal]()
-    for number, point in enumerate(store_of(form).read(source, collection, vector_field), start=1):
+    for point in store_of(form).read(source, collection, vector_field, on_progress):
         taken = _taken(point, fields, width, source)
         if isinstance(taken, str):
             refused.append(Refusal(f"{source}: point '{point.id:.60}'", taken))
         else:
             passages.append(taken.passage)
             vectors.append(taken.vector)
-        if number % 1024 == 0:
-            on_progress("read", number, 0)
     if not passages:
         first = f", the first: {refused[0]}" if refused else ""
         raise CorpusError(f"No passage in the collection '{collection}' of '{source}' ({len(refused)} refused{first}).")

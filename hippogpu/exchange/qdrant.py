@@ -45,7 +45,7 @@ def write(path: Path, collections: Sequence[Collection], told: OnProgress) -> li
     return []
 
 
-def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Point]:
+def read(path: Path, collection: str, vector_field: str | None, told: OnProgress) -> Iterator[Point]:
     """The points of a collection in the order of their ids."""
     _library()
     check_pickles(path)
@@ -54,12 +54,15 @@ def read(path: Path, collection: str, vector_field: str | None) -> Iterator[Poin
         if collection not in names:
             raise no_collection(path, collection, names)
         offset: Any = None
+        done, whole = 0, client.count(collection).count
         while True:
             points, offset = client.scroll(
                 collection, limit=_POINTS_AT_ONCE, offset=offset, with_payload=True, with_vectors=True
             )
             for point in points:
                 yield Point(str(point.id), point.payload or {}, _vector(path, point.vector, vector_field))
+            done += len(points)
+            told("read", done, whole)
             if offset is None:
                 return
 

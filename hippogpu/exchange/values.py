@@ -13,6 +13,7 @@ Form = Literal["parquet", "graphml", "edges", "qdrant", "milvus", "chroma"]
 """Forms that an index can be written in; those in VECTOR_STORES and Parquet can be read too."""
 
 FORMS: tuple[Form, ...] = get_args(Form)
+ImportForm = Literal["parquet", "qdrant", "milvus", "chroma"]
 VECTOR_STORES: tuple[Form, ...] = ("qdrant", "milvus", "chroma")
 What = Literal["passages", "phrases", "facts"]
 WHATS: tuple[What, ...] = get_args(What)

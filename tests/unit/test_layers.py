@@ -18,7 +18,7 @@ LAYERS = (
     {"corpus", "openie", "embed", "tables", "backends", "store"},
     {"synonyms", "graph", "diffuse", "methods"},
     {"index", "searcher", "evaluate", "runs"},
-    {"serve", "integrations", "testing", "demo"},
+    {"serve", "integrations", "testing", "demo", "exchange"},
     {"cli"},
     {"__main__", "__init__"},
 )
