@@ -154,13 +154,18 @@ def exponent(at: np.ndarray[Any, Any], seconds: np.ndarray[Any, Any]) -> float |
     return round(float(np.polyfit(np.log(at[late]), np.log(seconds[late]), 1)[0]), 3)
 
 
+def _share_of(size: int) -> int:
+    """One in a hundred, rounded up."""
+    return -(-size // 100)
+
+
 def _shares(available: int) -> list[int]:
-    return [size for size in SHARES_OF if size + size // 100 <= available]
+    return [size for size in SHARES_OF if size + _share_of(size) <= available]
 
 
 def _share(folder: Path, stored: Stored, encoder: str, size: int) -> dict[str, Any]:
     """Adding one passage in a hundred to an index, beside building it at once, diffusion as by default in both."""
-    root, more = folder / f"share-{size}", size + size // 100
+    root, more = folder / f"share-{size}", size + _share_of(size)
     one_commit(root, stored, embedder_from_name(encoder), size, diffuse="auto")
     added = one_commit(root, stored, embedder_from_name(encoder), more, diffuse="auto", start=size)
     whole = one_commit(folder / f"share-{size}-at-once", stored, embedder_from_name(encoder), more, diffuse="auto")
