@@ -107,7 +107,8 @@ def _owed_mentions(tables: Tables, width: int) -> Longs:
     rows = _rows(statements.indptr) * width
     own = user_pairs(tables.user_edges, len(tables.mentions)).mentions
     stated = [rows + facts.subject[statements.values], rows + facts.object[statements.values]]
-    return np.unique(np.concatenate([*stated, own.low * width + own.high]))
+    keys = np.sort(np.concatenate([*stated, own.low * width + own.high]))
+    return keys[np.diff(keys, prepend=-1) > 0]
 
 
 def _rows(indptr: Longs) -> Longs:

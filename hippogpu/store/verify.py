@@ -99,5 +99,6 @@ def _wrong_synonyms(synonyms: Edges, phrases: int) -> Iterator[str]:
     steps = [np.diff(column.astype(np.float64)) for column in (source, weight)]
     if np.any((steps[0] < 0) | ((steps[0] == 0) & (steps[1] > 0))):
         yield "synonyms: they are not sorted by source and falling cosine."
-    if len(np.unique(source.astype(np.int64) * phrases + target)) < len(source):
+    pairs = np.sort(source.astype(np.int64) * phrases + target)
+    if np.any(pairs[1:] == pairs[:-1]):
         yield "synonyms: one comes twice."
