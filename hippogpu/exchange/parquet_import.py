@@ -67,16 +67,16 @@ def import_parquet(path: str | Path, source: str | Path, *, on_progress: OnProgr
         tables[name] = read_rows(folder, name, head.encoder.width, declared)
     on_progress("read", len(head.tables), len(head.tables))
     try:
-        found = contents(folder, head, tables)
+        found, diffused = contents(folder, head, tables), _diffused(head, tables)
     except IndexDamagedError as error:
         raise CorpusError(f"'{folder}' cannot be imported: its values do not fit together. {error}") from error
     with whole(root, overwrite=False, replaceable=lambda _: False) as made:
-        records, same = _make(made, folder, head, found, tables, on_progress)
+        records, same = _make(made, folder, head, found, diffused, on_progress)
     return ImportReport(root, dict(head.counts), records, same, bytes_of(root))
 
 
 def _make(
-    root: Path, folder: Path, head: Head, found: Contents, tables: Mapping[str, Table], on_progress: OnProgress
+    root: Path, folder: Path, head: Head, found: Contents, diffused: Diffused | None, on_progress: OnProgress
 ) -> tuple[int, int]:
     """Writes and publishes the index; the records in its logs, and how many files are byte for byte as they were."""
     with WriterLock(root):
@@ -85,10 +85,9 @@ def _make(
         records = read_records(root, folder, head.records, wanted)
         files = _files(root, found)
         mark = None
-        if head.diffusion is not None:
-            diffused = _diffused(tables["diffused"], head.diffusion)
+        if diffused is not None:
             files |= write_diffused(root, diffused)
-            mark = DiffusionMark(*head.diffusion, diffusion_sources(files))
+            mark = DiffusionMark(diffused.damping, diffused.error, diffusion_sources(files))
         counts = counts_of(found.passages, found.tables, found.synonyms, found.graph)
         counts |= {"user_edges": len(found.user_edges)} if found.user_edges else {}
         same = _compare(folder, head, files, counts)
@@ -113,9 +112,12 @@ def _files(root: Path, found: Contents) -> dict[str, Entry]:
     }
 
 
-def _diffused(table: Table, mark: tuple[float, float]) -> Diffused:
-    assert table.vectors is not None
-    return Diffused(table.vectors, table.numbers("one"), *mark).check()
+def _diffused(head: Head, tables: Mapping[str, Table]) -> Diffused | None:
+    if head.diffusion is None:
+        return None
+    vectors = tables["diffused"].vectors
+    assert vectors is not None
+    return Diffused(vectors, tables["diffused"].numbers("one"), *head.diffusion).check()
 
 
 def _compare(folder: Path, head: Head, files: Mapping[str, Entry], counts: Mapping[str, int]) -> int:

@@ -13,7 +13,7 @@ from hippogpu.exchange.values import OnProgress
 from hippogpu.index.reading import _note_use as note_use
 from hippogpu.index.reading import log_path, used_extractors
 from hippogpu.openie import ExtractionLog
-from hippogpu.openie.log_lines import Line, attempt_of, decode_record, encode_line, read_lines
+from hippogpu.openie.log_lines import attempt_of, decode_record, encode_line, read_lines
 from hippogpu.store import Snapshot
 from hippogpu.store.mapped import sha256_of
 from hippogpu.text import content_key
@@ -113,30 +113,6 @@ def _checked(path: Path, one: RecordFile, wanted: Collection[str]) -> Iterator[t
         if line.key not in wanted or line.key in seen:
             raise unfit(path, f"it holds a record of a text that the export has not, or two of one ({line.key!r:.40})")
         seen.add(line.key)
-        yield _record(path, line)
+        yield line.key, decode_record(line.record), attempt_of(line, 0)
     if len(seen) != one.records:
         raise unfit(path, f"it holds {len(seen)} records, not {one.records}")
-
-
-def _record(path: Path, line: Line) -> tuple[str, Record, int]:
-    try:
-        record = decode_record(line.record)
-        attempt = attempt_of(line, 0)
-        fits = _is_record(record) and 0 <= attempt < 1 << 31
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise unfit(path, f"the record of {line.key} has another shape ({type(error).__name__}: {error})") from error
-    if not fits:
-        raise unfit(path, f"the record of {line.key} has fields of other types")
-    return line.key, record, attempt
-
-
-def _is_record(record: Record) -> bool:
-    texts = [record.passage_id, *record.entities, *(field for drop in record.drops for field in drop)]
-    texts += [field for triple in record.triples for field in triple[:3]]
-    optional = [record.error, *(triple.text for triple in record.triples)]
-    return (
-        all(isinstance(text, str) for text in texts)
-        and all(text is None or isinstance(text, str) for text in optional)
-        and all(type(count) is int and count >= 0 for count in record.usage)
-        and isinstance(record.outage, bool)
-    )
