@@ -32,7 +32,7 @@ an OSError raised there is what the call's caller gets."""
 
 @contextmanager
 def watched(folder: Path, decide: Decide) -> Iterator[list[Call]]:
-    """The calls that change something below the folder (or its own name) while the block runs, in their order."""
+    """The calls that change the folder, what is below it, or its own name while the block runs, in their order."""
     seen: list[Call] = []
     real = {name: getattr(os, name) for name in CALLS}
     folder = folder.resolve()
@@ -40,7 +40,7 @@ def watched(folder: Path, decide: Decide) -> Iterator[list[Call]]:
     def wrapped(name: str) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
             this = _call(name, args, named)
-            if this is None or not (this.path == folder or folder in this.path.parents):
+            if this is None or not (folder in (this.path, *this.path.parents) or this[:2] == ("fsync", folder.parent)):
                 return real[name](*args, **named)
             seen.append(this)
             taken = decide(len(seen) - 1, this)
