@@ -1,6 +1,6 @@
 """Every system call that writes an index fails once, in every step of a writer's work; the index survives each.
 
-By default five calls a step, each in another way. HIPPOGPU_FAULTS=all fails every call in every way (some minutes).
+By default five calls a step, each in another way. HIPPOGPU_FAULTS=all fails every call in every way (half an hour).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Fault(NamedTuple):
 
 FAULTS = (
     *(Fault(errno.ENOSPC), Fault(errno.EIO), Fault(errno.EACCES), Fault(errno.ENOSPC, taken=True)),
-    *(Fault(errno.EROFS, for_good=True), Fault(errno.EIO, for_good=True)),
+    Fault(errno.EROFS, for_good=True),
 )
 
 
@@ -63,6 +63,7 @@ class Sound(NamedTuple):
 class Found:
     """What the faults of a step led to; each list of words is of things that must not be."""
 
+    calls: int
     faults: int = 0
     harmless: int = 0
     errors: int = 0
@@ -82,9 +83,12 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder = tmp_path_factory.mktemp("faults")
     step.prepare(folder / "before.hippo")
     sound = undisturbed(step, folder)
-    result = Found()
+    result = Found(len(sound.calls))
     for number, fault in chosen(step, sound.calls):
         once(step, folder, sound, number, fault, result)
+    print(
+        f"{step.name}: {result.calls} calls, {result.faults} faults, {result.errors} errors, {result.harmless} harmless"
+    )
     return result
 
 
@@ -99,7 +103,8 @@ def undisturbed(step: Step, folder: Path) -> Sound:
 def chosen(step: Step, calls: Sequence[Call]) -> Iterator[tuple[int, Fault]]:
     """The calls to fail, by number, and how: each in each way, or a sample from the first to the last."""
     if ALL:
-        yield from ((number, fault) for number in range(len(calls)) for fault in FAULTS)
+        for number, call in enumerate(calls):
+            yield from ((number, fault) for fault in FAULTS if call.name == "write" or not fault.taken)
         return
     chance = random.Random(step.name)
     numbers = sorted({0, len(calls) - 1, *chance.sample(range(len(calls)), SAMPLE - 2)})
