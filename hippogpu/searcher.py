@@ -84,9 +84,12 @@ class Searcher:
         Rank calls under way end with the generation they began with. After an error (EncoderMismatchError,
         IndexDamagedError, …) the generation stays the one there was.
         """
-        if read_pointer(self._root) == self._pointer:
+        if self._is_newest():
             return False
         with self._refreshing:
+            # Of several calls at once the first one has taken it in.
+            if self._is_newest():
+                return False
             snapshot, pointer = open_current(self._root)
             held = self._generation
             changed = snapshot.manifest != held.snapshot.manifest
@@ -98,6 +101,9 @@ class Searcher:
                 self._generation = newest
             self._pointer = pointer
             return changed
+
+    def _is_newest(self) -> bool:
+        return read_pointer(self._root) == self._pointer
 
     @property
     def manifest(self) -> Manifest:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,24 +122,33 @@ def test_numbers_out_of_range_are_an_error_of_refresh_and_the_old_generation_sta
 
 
 def test_first_use_by_several_threads_loads_once(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load, calls, together = searcher.load, list[int](), threading.Barrier(9)
+    load, calls = searcher.load, list[int]()
 
     def counted(*arguments: Any, **settings: Any) -> Any:
         calls.append(1)
+        time.sleep(0.05)
         return load(*arguments, **settings)
-
-    def ask() -> None:
-        together.wait()
-        reader.rank([QUESTION])
 
     monkeypatch.setattr(searcher, "load", counted)
     reader = Searcher.open(made)
-    threads = [threading.Thread(target=ask) for _ in range(9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(9) as pool:
+        assert len(list(pool.map(reader.rank, [[QUESTION]] * 9))) == 9
     assert len(calls) == 1
+
+
+def test_a_refresh_by_several_threads_opens_once(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, calls = Searcher.open(made), list[int]()
+    index_of(made, [NEW])
+
+    def counted(root: Path) -> opening.Opened:
+        calls.append(1)
+        time.sleep(0.05)
+        return opening.open_current(root)
+
+    monkeypatch.setattr(searcher, "open_current", counted)
+    with ThreadPoolExecutor(9) as pool:
+        taken = list(pool.map(lambda _: reader.refresh(), range(9)))
+    assert (sum(taken), len(calls)) == (1, 1)
 
 
 def test_what_two_generations_share_is_put_on_the_device_once(root: Path) -> None:
