@@ -27,6 +27,7 @@ from hippogpu.store import (
     Passages,
     Snapshot,
     StoredVectors,
+    load_snapshot,
     publish,
     write_graph,
     write_passages,
@@ -179,6 +180,8 @@ def build(
         manifest = Manifest(
             generation, now, version("hippogpu"), config, encoder, counts, {**files, **diffused}, diffusion=mark
         )
+        # What could not be opened must not become current.
+        load_snapshot(root, manifest)
         publish(root, manifest)
         tidy(root, run, known)
     return CommitReport(

@@ -11,8 +11,10 @@ from small_index import PASSAGES, WIDTH, Counting, Saying, hashes, index_of, ope
 from hippogpu import IndexConfig, Searcher
 from hippogpu.config import PROFILES
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, UsageError
-from hippogpu.store import current_manifest, load_snapshot, verify
+from hippogpu.errors import ConfigError, CorpusError, EncoderMismatchError, IndexDamagedError, UsageError
+from hippogpu.store import current_manifest, load_snapshot, verify, write_graph
+from hippogpu.store.files import Entry
+from hippogpu.types import Csr, Edges
 
 PROFILE = [PROFILES["default"], PROFILES["oracle"]]
 
@@ -249,3 +251,15 @@ def test_a_fact_text_with_half_a_character_does_not_stop_a_commit(root: Path) ->
         return Record(passage.id, (Triple("a\ud800", "p", "b", "text \ud800"),))
 
     assert index_of(root, extractor=Odd()).counts["facts"] == 1
+
+
+def test_a_generation_that_could_not_be_opened_is_not_published(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
+        files = write_graph(root, graph, synonyms)
+        (root / "files" / files["graph_weights"].file).write_bytes(b"")
+        return files
+
+    monkeypatch.setattr("hippogpu.index.build.write_graph", cut)
+    with pytest.raises(IndexDamagedError, match="graph_weights-"):
+        index_of(made, [stating("new", "x|y|zzz")])
+    assert (current_manifest(made).generation, verify(made, full=True)) == (1, [])
