@@ -33,6 +33,8 @@ from hippogpu.store.generations import manifest_path
 from hippogpu.text import content_key, identity
 
 KILLS_A_STEP = 2
+# Longer than a trial, so that there are generations for gc to remove.
+LEFT_FOR_GC_S = 3600.0
 NAMES = ("Ada Lovelace", "Charles Babbage", "Erik Hort", "Montebello", "Rockland County", "Oliver Badman", "Leith")
 
 
@@ -55,19 +57,19 @@ class Step(NamedTuple):
     diffused: bool = True
 
 
-def opened(root: Path) -> Index:
+def opened(root: Path, *, grace_s: float = 0) -> Index:
     return Index.open(
         root,
         extractor=Saying(),
         embedder=HashingEmbedder(WIDTH),
-        run=RunConfig(grace_s=0),
+        run=RunConfig(grace_s=grace_s),
         encoder_spec=f"hashing:{WIDTH}",
     )
 
 
-def adding(passages: Sequence[Passage]) -> Callable[[Path], None]:
+def adding(passages: Sequence[Passage], *, grace_s: float = 0) -> Callable[[Path], None]:
     def act(root: Path) -> None:
-        with opened(root) as index:
+        with opened(root, grace_s=grace_s) as index:
             index.add(passages)
             index.commit()
 
@@ -75,7 +77,7 @@ def adding(passages: Sequence[Passage]) -> Callable[[Path], None]:
 
 
 def delete(root: Path) -> None:
-    with opened(root) as index:
+    with opened(root, grace_s=LEFT_FOR_GC_S) as index:
         index.delete(GONE)
         index.commit(diffuse="never")
 
@@ -92,7 +94,7 @@ def steps() -> tuple[Step, ...]:
     return (
         Step("index", adding(FIRST), FIRST),
         Step("add", adding(MORE), [*FIRST, *MORE]),
-        Step("update", adding(CHANGED), updated),
+        Step("update", adding(CHANGED, grace_s=LEFT_FOR_GC_S), updated),
         Step("delete", delete, left, diffused=False),
         Step("gc", lambda root: clean_index(root, grace_s=0, unfinished=True, forget=True), left, diffused=False),
         Step("diffuse", diffuse_index, left),
