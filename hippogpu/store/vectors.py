@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hippogpu.store.files import sync_folder, write_table
-from hippogpu.store.mapped import sha256_of
+from hippogpu.errors import IndexDamagedError
+from hippogpu.store.columns import Columns, read_columns
+from hippogpu.store.files import Entry, sync_folder, write_table
+from hippogpu.store.mapped import damaged, mapped
 from hippogpu.text import content_key
 from hippogpu.types import Bools, Floats
 
@@ -28,6 +30,10 @@ class StoredVectors:
     def __init__(self, folder: Path, encoder: str, width: int) -> None:
         self._folder = folder / content_key(f"{encoder}\n{width}")[:16]
         self._width = width
+        vector = pa.list_(pa.float32(), width)
+        self._schema = pa.schema([("text", pa.large_binary()), ("vector", vector)])
+        if folder.is_symlink() or self._folder.is_symlink():
+            raise IndexDamagedError(f"'{self._folder}' is a link, no folder. Remove it: its texts are encoded again.")
         self._blocks: list[Floats] = []
         self._places: dict[str, tuple[int, int]] = {}
         self.spoiled = 0
@@ -43,11 +49,14 @@ class StoredVectors:
 
     def get(self, texts: Sequence[str]) -> tuple[Bools, Floats]:
         """Which of the texts are known, and the vectors of those, in the same order."""
-        places = [self._places.get(text) for text in texts]
-        found = np.array([place is not None for place in places], bool)
-        vectors = np.empty((int(found.sum()), self._width), np.float32)
-        for out, place in enumerate(place for place in places if place is not None):
-            vectors[out] = self._blocks[place[0]][place[1]]
+        nowhere = (-1, -1)
+        places = np.array([self._places.get(text, nowhere) for text in texts], np.int64).reshape(-1, 2)
+        found = places[:, 0] >= 0
+        block, row = places[found].T
+        vectors = np.empty((len(row), self._width), np.float32)
+        for number in np.unique(block):
+            here = block == number
+            vectors[here] = self._blocks[number][row[here]]
         return found, vectors
 
     def keep(self, texts: Sequence[str], vectors: Floats) -> None:
@@ -55,7 +64,7 @@ class StoredVectors:
         flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
         column = pa.FixedSizeListArray.from_arrays(flat, self._width)
         text = pa.array([t.encode("utf-8", "surrogatepass") for t in texts], pa.large_binary())
-        write_table(self._folder, "vectors", pa.table({"text": text, "vector": column}))
+        write_table(self._folder, "vectors", pa.table([text, column], schema=self._schema))
         sync_folder(self._folder)
         self.know(texts, vectors)
 
@@ -65,12 +74,19 @@ class StoredVectors:
             path.unlink()
 
     def _load(self, path: Path) -> None:
-        if path.name != f"vectors-{sha256_of(path)[:16]}.arrow":
+        try:
+            columns = self._read(path)
+        except IndexDamagedError:
             self.spoiled += 1
             logger.warning("the stored vectors '%s' are damaged: removed, and their texts are encoded again", path)
             path.unlink()
             return
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        vectors = pc.list_flatten(table["vector"]).to_numpy().reshape(-1, self._width)
-        texts: list[bytes] = table["text"].to_pylist()  # type: ignore[assignment]
-        self.know([text.decode("utf-8", "surrogatepass") for text in texts], vectors)
+        self.know(columns.texts["text"], columns.numbers["vector"])
+
+    def _read(self, path: Path) -> Columns:
+        """The texts and vectors of a segment; IndexDamagedError where its bytes are not those that were written."""
+        entry = Entry(path.name, path.lstat().st_size, "", "arrow", ())
+        file = mapped(path.parent, entry)
+        if path.name != f"vectors-{sha256(file).hexdigest()[:16]}.arrow":
+            raise damaged(path, "it was altered")
+        return read_columns(path, file, self._schema)[0]
