@@ -9,6 +9,7 @@ from bench.concurrent import concurrent
 from bench.extract import extract
 from bench.gpu_check import gpu_check
 from bench.growth import growth
+from bench.guide import guide
 from bench.latency import latency
 from bench.opening import opening
 from bench.oracle.command import oracle
@@ -23,6 +24,7 @@ app.command("concurrent")(concurrent)
 app.command("extract")(extract)
 app.command("gpu_check")(gpu_check)
 app.command("growth")(growth)
+app.command("guide")(guide)
 app.command("latency")(latency)
 app.command("opening")(opening)
 app.command("oracle")(oracle)
