@@ -31,7 +31,7 @@ def verify(root: Path, *, full: bool = False) -> list[str]:
         manifest = current_manifest(root)
     except IndexDamagedError as error:
         return [str(error)]
-    problems = list(_file_problems(root, manifest, full=full))
+    problems = list(_file_problems(root, manifest, full=full).values())
     if problems:
         return problems
     try:
@@ -41,17 +41,18 @@ def verify(root: Path, *, full: bool = False) -> list[str]:
     return disagreements(snapshot) or (list(_broken_promises(snapshot)) if full else [])
 
 
-def _file_problems(root: Path, manifest: Manifest, *, full: bool) -> Iterator[str]:
-    """One line for each file that is not what the manifest says of it, or that is needed and not named."""
+def _file_problems(root: Path, manifest: Manifest, *, full: bool) -> dict[str, str]:
+    """By role, what is wrong with each file that is not what the manifest says of it, or that is needed and not named.
+
+    That a file was altered is told rather than what no longer fits in it.
+    """
     found = unreadable(root, manifest)
-    yield from found.values()
     for role, entry in manifest.files.items():
-        if role in found:
-            continue
         try:
             _check_bytes(files_folder(root), entry, full=full)
         except HippoError as error:
-            yield str(error)
+            found[role] = str(error)
+    return found
 
 
 def _check_bytes(folder: Path, entry: Entry, *, full: bool) -> None:

@@ -19,6 +19,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def altered_value(value: Any, draw: Draw) -> Any:
         elif kind == 1:
             inside[key], elsewhere[other] = json.loads(json.dumps([elsewhere[other], inside[key]]))
         else:
-            inside[key] = draw.choice(VALUES)
+            inside[key] = deepcopy(draw.choice(VALUES))
     return value
 
 
