@@ -12,7 +12,8 @@ import numpy as np
 
 from hippogpu.backends import Backend, load_backend
 from hippogpu.config import RunConfig, SearchConfig
-from hippogpu.embed import Embedder, embedder_from_name, encode_all
+from hippogpu.embed import Embedder, encode_all
+from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import EncoderMismatchError, UsageError
 from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2, solver_for
 from hippogpu.store import Manifest, Snapshot
@@ -69,11 +70,13 @@ class Searcher:
     ) -> Self:
         """The current generation of the index at the path.
 
-        embedder : the one the index was built with when None; EncoderMismatchError when it is another
+        embedder : the one the index was built with when None; EncoderMismatchError when it is another, UsageError when
+                   the index names one that contacts an address or loads a model by name (embed.stored)
         """
         root = Path(path)
         opened = open_current(root)
-        embedder = embedder or _embedder_of(opened.snapshot.manifest, root)
+        built = opened.snapshot.manifest.encoder
+        embedder = embedder or stored_embedder(built.spec, built.name, root)
         _check_encoder(opened.snapshot.manifest, embedder, root)
         backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
         return cls(root, opened, embedder, backend, budget_bytes=run.budget_bytes)
@@ -220,12 +223,3 @@ def _check_encoder(manifest: Manifest, embedder: Embedder, root: Path) -> None:
             f"The index '{root}' was built with the encoder '{built.name}' (width {built.width}), not with "
             f"'{embedder.name}' (width {embedder.width}). Use that one."
         )
-
-
-def _embedder_of(manifest: Manifest, root: Path) -> Embedder:
-    if not manifest.encoder.spec:
-        raise UsageError(
-            f"The index '{root}' was built with the encoder '{manifest.encoder.name}', which was made in Python. "
-            "Pass it: Searcher.open(path, embedder=...)."
-        )
-    return embedder_from_name(manifest.encoder.spec)

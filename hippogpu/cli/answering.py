@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hippogpu.cli import options
+from hippogpu.cli.encoders import readers_encoder
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.cli.runs import Job, write_file
 from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
@@ -27,6 +28,7 @@ def search(
     ] = None,
     k: options.Hits = 5,
     method: options.Method = None,
+    encoder: options.ReadersEncoder = None,
     solver: options.Solver = None,
     why: Annotated[bool, typer.Option("--why", help="Show the facts kept and the seeds.")] = False,
     output: Annotated[
@@ -55,16 +57,17 @@ def search(
     if (question is None) == (queries is None):
         raise UsageError("Give either a QUESTION or --queries FILE.")
     settings, run = _settings(config, method, solver, backend)
+    embedder = readers_encoder(encoder)
     if output is not None:
         if queries is None or why:
             raise UsageError("--output writes a run of --queries FILE, without --why.")
         job = Job(queries, output, k, settings, batch=batch, force=force)
-        write_file(Searcher.open(folder, run=run), job, json=json, quiet=quiet)
+        write_file(Searcher.open(folder, embedder=embedder, run=run), job, json=json, quiet=quiet)
         return
     if batch is not None or force:
         raise UsageError("--batch and --force are of --output FILE. Name one, or leave them out.")
     asked, refused = _asked(question, queries)
-    searcher = Searcher.open(folder, run=run)
+    searcher = Searcher.open(folder, embedder=embedder, run=run)
     unread = searcher.manifest.counts.get("without_record", 0)
     if unread and searcher.manifest.counts["facts"]:
         note(
@@ -89,6 +92,7 @@ def evaluate(
         Path | None, typer.Option("--qrels", metavar="FILE", help="Gold passages (default: the questions' own).")
     ] = None,
     method: options.Methods = None,
+    encoder: options.ReadersEncoder = None,
     k: options.Hits = 20,
     config: options.ConfigFile = None,
     backend: options.Backend = None,
@@ -104,9 +108,12 @@ def evaluate(
 
     refused: list[str] = []
     values: list[dict[str, Any]] = []
+    embedder = readers_encoder(encoder)
     for name in method or ["hippo2", "dense"]:
         settings, run = _settings(config, name, None, backend)
-        value, refused = measure(Searcher.open(folder, run=run), queries, qrels, settings, k=k, quiet=quiet)
+        value, refused = measure(
+            Searcher.open(folder, embedder=embedder, run=run), queries, qrels, settings, k=k, quiet=quiet
+        )
         values.append(value)
         if json:
             print_json(value)

@@ -13,8 +13,8 @@ import typer
 from hippogpu.cli import options
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.config import read_configs, with_values
-from hippogpu.embed import embedder_from_name
 from hippogpu.embed.deferred import DeferredEmbedder
+from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import UsageError
 from hippogpu.index import CommitReport, DeleteReport, Index, clean_index
 from hippogpu.store import Encoder, current_manifest
@@ -118,16 +118,8 @@ def gc(
 
 def deferred(folder: Path, encoder: Encoder) -> DeferredEmbedder:
     """The encoder of an index, loaded if something has to be encoded."""
-    if encoder.spec:
-        return DeferredEmbedder(encoder.name, encoder.width, lambda: embedder_from_name(encoder.spec))
-
-    def unknown() -> Any:
-        raise UsageError(
-            f"The index '{folder}' was built with the encoder '{encoder.name}', which was made in Python, and "
-            "something has to be encoded. Delete in Python: Index.open(path, embedder=...).delete(ids)."
-        )
-
-    return DeferredEmbedder(encoder.name, encoder.width, unknown)
+    spec, name = encoder.spec, encoder.name
+    return DeferredEmbedder(name, encoder.width, lambda: stored_embedder(spec, name, folder))
 
 
 def _ids_of(file: Path) -> tuple[list[str], list[Refusal]]:

@@ -9,10 +9,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from hippogpu.cli import options
+from hippogpu.cli.encoders import writers_encoder
 from hippogpu.cli.extracting import Asked, chosen_extractor
 from hippogpu.cli.output import count_rows, note, note_list, people, print_json, progress, table
 from hippogpu.config import ExtractorName, read_configs, with_values
-from hippogpu.embed import Embedder, embedder_from_name
+from hippogpu.embed import Embedder
 from hippogpu.errors import UsageError
 from hippogpu.exchange import (
     VECTOR_STORES,
@@ -26,7 +27,7 @@ from hippogpu.exchange import (
     import_collection,
     import_parquet,
 )
-from hippogpu.store import current_manifest, has_index
+from hippogpu.store import has_index
 from hippogpu.types import Refusal
 
 _NAMES = Fields()
@@ -194,14 +195,12 @@ def _import_parquet(folder: Path, source: Path, *, json: bool, quiet: bool) -> N
 
 def _encoder(folder: Path, encoder: str | None, *, vectors: bool) -> tuple[str, Embedder]:
     """The encoder of the line, else of the index. A new index with vectors needs its name."""
-    stored = current_manifest(folder).encoder.spec if has_index(folder) else ""
-    if not (encoder or stored) and vectors:
+    if not encoder and not has_index(folder) and vectors:
         raise UsageError(
             "Name the encoder that made the vectors (--encoder minilm, st:NAME, http:URL#MODEL, hashing), or leave "
             "them out with --no-vectors."
         )
-    spec = encoder or stored or "minilm"
-    return spec, embedder_from_name(spec)
+    return writers_encoder(folder, encoder)
 
 
 def _tell_collection(

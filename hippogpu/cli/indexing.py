@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from hippogpu.cli import options
+from hippogpu.cli.encoders import writers_encoder
 from hippogpu.cli.extracting import Asked, chosen_extractor, draining
 from hippogpu.cli.extraction_report import (
     add_edges,
@@ -20,9 +21,8 @@ from hippogpu.cli.extraction_report import (
 from hippogpu.cli.output import count_rows, note, note_list, people, print_json, progress, table
 from hippogpu.config import Configs, IndexConfig, read_configs, with_values
 from hippogpu.corpus import read_corpus
-from hippogpu.embed import Embedder, embedder_from_name
+from hippogpu.embed import Embedder
 from hippogpu.index import AddReport, CommitReport, EdgeReport, Index
-from hippogpu.store import current_manifest, has_index
 from hippogpu.types import Refusal
 
 DEFAULT_CHUNK_TOKENS = 256
@@ -68,8 +68,7 @@ def index(
     """
     configs = read_configs(config, profile)
     run = with_values(configs.run, {"backend": backend} if backend else {})
-    spec = encoder or _stored_spec(folder) or "minilm"
-    embedder = embedder_from_name(spec)
+    spec, embedder = writers_encoder(folder, encoder)
     reading = read_corpus(corpus)
     settings = _index_config(configs, profile, embedder, chunk=chunk)
     asked = Asked(extractor, openie, url, model, prompting)
@@ -109,10 +108,6 @@ def index(
         raise KeyboardInterrupt
     if refused or extraction.failed or extraction.quarantined or extraction.damage:
         raise typer.Exit(1)
-
-
-def _stored_spec(folder: Path) -> str:
-    return current_manifest(folder).encoder.spec if has_index(folder) else ""
 
 
 def _index_config(configs: Configs, profile: str | None, embedder: Embedder, *, chunk: bool) -> IndexConfig | None:

@@ -40,6 +40,12 @@ Encoder = Annotated[
         help="minilm, st:NAME, http:URL#MODEL, hashing (default: the index's own, or minilm for a new one).",
     ),
 ]
+ReadersEncoder = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder", metavar="NAME", help="The encoder, where the index names one that is not trusted by itself."
+    ),
+]
 OpenIe = Annotated[
     Path | None,
     typer.Option(

@@ -106,10 +106,10 @@ def test_deleting_from_nothing_makes_no_folder(tmp_path: Path) -> None:
 
 
 def test_deleting_loads_no_encoder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str) -> None:
-        raise AssertionError(name)
+    def refuse(*asked: str) -> None:
+        raise AssertionError(asked)
 
-    monkeypatch.setattr("hippogpu.cli.deleting.embedder_from_name", refuse)
+    monkeypatch.setattr("hippogpu.cli.deleting.stored_embedder", refuse)
     assert delete(folder, "p1", "-q").code == 0
 
 
