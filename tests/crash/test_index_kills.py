@@ -35,7 +35,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.timeout(3600)
 def test_writers_were_really_killed_in_the_middle(found: dict[str, Any]) -> None:
     assert found["kills"] >= 8
-    assert len(found["phases"]) > 2
+    assert len(found["phases"]) > 1
 
 
 def test_the_old_or_the_new_generation_is_there_after_every_kill(found: dict[str, Any]) -> None:
