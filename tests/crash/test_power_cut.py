@@ -130,7 +130,7 @@ def arrays(root: Path) -> dict[str, str]:
 
 @pytest.mark.timeout(3600)
 def test_the_power_was_cut_before_and_after_the_commit(found: Found) -> None:
-    assert found.trees > 20
+    assert found.trees > 5
     assert min(found.old, found.new) > 0
 
 
