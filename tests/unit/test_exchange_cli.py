@@ -83,13 +83,10 @@ def test_overwrite_replaces(made: Path, tmp_path: Path) -> None:
     assert [run_verb(app, "export", str(made), target, *more).code for more in ([], [], ["--overwrite"])] == [0, 2, 0]
 
 
-@pytest.mark.parametrize(
-    ("ending", "module"), [(".qdrant", "qdrant_client"), (".chroma", "chromadb"), (".db", "pymilvus")]
-)
-def test_a_store_there_and_back(root: Path, tmp_path: Path, ending: str, module: str) -> None:
-    pytest.importorskip(module)
+def test_a_store_there_and_back(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("qdrant_client", reason="the extra 'qdrant' is not installed")
     rich_index(root)
-    source = str(tmp_path / f"x{ending}")
+    source = str(tmp_path / "x.qdrant")
     assert run_verb(app, "export", str(root), source, "--what", "passages,facts").code == 0
     words = ["import", str(tmp_path / "copy"), source, "--encoder", "hashing:32"]
     told, again = run_verb(app, *words), run_verb(app, *words, "--json")

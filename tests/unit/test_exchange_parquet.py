@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from hippogpu.errors import UsageError
 from hippogpu.exchange import export_index, import_parquet
 from hippogpu.store import current_manifest, verify
 
+# More with HIPPOGPU_EXCHANGES=300.
+CORPORA_TRIED = int(os.environ.get("HIPPOGPU_EXCHANGES", "7"))
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 STATED = st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=3).map(
     lambda triples: ";".join("|".join(field.replace("|", "/").replace(";", ",") for field in t) for t in triples)
@@ -42,7 +45,7 @@ def test_every_file_of_the_index_has_the_hash_it_had(rich: Path, tmp_path: Path)
 
 
 @given(corpus=CORPORA)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=CORPORA_TRIED, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_corpus_comes_back_array_for_array(tmp_path_factory: pytest.TempPathFactory, corpus) -> None:
     folder = tmp_path_factory.mktemp("any")
     passages = [Passage(f"p{number}", title, text, meta) for number, (title, text, meta) in enumerate(corpus)]
