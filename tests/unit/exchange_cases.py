@@ -25,7 +25,7 @@ RICH = [
     stating("down", "never|is|read"),
 ]
 EDGES = [
-    UserEdge(("p1", "p2"), kind="link", weight=0.25),
+    UserEdge(("p1", "p2"), kind="link", weight=0.123456789),
     UserEdge(("p3",), ("steam",), kind="tag"),
     UserEdge((), ("notes", "Charles Babbage"), kind="see & also", weight=3.0),
 ]

@@ -19,7 +19,11 @@ from hippogpu.corpus import read_edges
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import UsageError
 from hippogpu.exchange import export_index, import_parquet
+from hippogpu.index.reading import log_path
+from hippogpu.openie import ExtractionLog
 from hippogpu.store import current_manifest, verify
+from hippogpu.text import content_key
+from hippogpu.types import Record, Triple
 
 # More with HIPPOGPU_EXCHANGES=300.
 CORPORA_TRIED = int(os.environ.get("HIPPOGPU_EXCHANGES", "7"))
@@ -81,6 +85,16 @@ def test_failures_come_back_with_the_number_of_their_tries(root: Path, tmp_path:
     report = index_of(tmp_path / "copy", extractor=extractor)
     assert (extractor.seen, len(report.extraction.quarantined)) == (["p3"], 0)
     assert len(index_of(tmp_path / "copy", extractor=extractor).extraction.quarantined) == 1
+
+
+def test_of_two_successes_the_last_goes_along(made: Path, tmp_path: Path) -> None:
+    key, last = content_key(PASSAGES[1].text), Record("p1", (Triple("read", "once", "more"),))
+    with ExtractionLog(log_path(made, "saying")) as log:
+        log.append(key, last)
+        log.append(key, Record("p1", (), error="down"))
+    import_parquet(tmp_path / "copy", exported(made))
+    with ExtractionLog(log_path(tmp_path / "copy", "saying")) as log:
+        assert log.load().records[key] == last
 
 
 def test_both_indexes_answer_alike(rich: Path, tmp_path: Path) -> None:
