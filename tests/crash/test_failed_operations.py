@@ -1,7 +1,7 @@
 """Every system call that writes an index fails once, in every step of a writer's work; the index survives each.
 
-By default five calls a step, each in another way. HIPPOGPU_FAULTS=all fails every call in every way, for a quarter of an
-hour.
+By default five calls a step, each in another way. HIPPOGPU_FAULTS=all fails every call in every way, for a quarter of
+an hour.
 """
 
 from __future__ import annotations
