@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hippogpu.corpus import read_corpus
 from hippogpu.errors import UsageError
 from hippogpu.openie import ReplayExtractor
+from hippogpu.text import identity
 from hippogpu.types import Passage, Record
 
 
@@ -35,7 +36,7 @@ class Stored(NamedTuple):
 
 
 def read_stored(corpora: Sequence[Path], extractions: Sequence[Path]) -> Stored:
-    """The passages of all corpora that have an extraction, each id after the number of its corpus.
+    """The passages of all corpora that have an extraction, each text once, each id after the number of its corpus.
 
     extractions : one file a corpus, in the same order
     """
@@ -43,10 +44,13 @@ def read_stored(corpora: Sequence[Path], extractions: Sequence[Path]) -> Stored:
         raise UsageError(f"{len(corpora)} corpora and {len(extractions)} files of --openie. Give one for each corpus.")
     passages: list[Passage] = []
     records: dict[str, Record] = {}
+    texts: set[str] = set()
     for number, (corpus, extraction) in enumerate(zip(corpora, extractions, strict=True)):
         own = tuple(read_corpus([corpus]).passages)
         for passage, record in zip(own, ReplayExtractor(extraction).extract(own), strict=True):
-            if record.error is None:
+            text = identity(passage.title, passage.text)
+            if record.error is None and text not in texts:
+                texts.add(text)
                 passages.append(passage._replace(id=f"{number}/{passage.id}"))
                 records[passages[-1].id] = record
     return Stored(tuple(passages), StoredExtractor(records))

@@ -115,6 +115,13 @@ def test_equal_ids_of_two_corpora_stay_apart_and_passages_without_extraction_are
     assert [record.passage_id for record in stored.extractor.extract(stored.passages[2:])] == ["0/p2", "1/p1"]
 
 
+def test_a_text_that_two_corpora_hold_counts_once(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    one, two = corpus_of(tmp_path / "one", 3), corpus_of(tmp_path / "other" / "one", 5)
+    stored = read_stored([one[0], two[0]], [one[1], two[1]])
+    assert [passage.id for passage in stored.passages] == ["0/p0", "0/p1", "0/p2", "1/p3", "1/p4"]
+
+
 def test_each_corpus_needs_its_extractions(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="2 corpora and 1 files"):
         read_stored([tmp_path, tmp_path], [tmp_path / "openie.jsonl"])
