@@ -75,7 +75,7 @@ def test_the_index_that_is_flipped_has_every_file_and_no_problem(kept: Path) -> 
 @pytest.mark.parametrize("role", ROLES)
 def test_every_flipped_byte_of_a_file_is_found_and_named(kept: Path, role: str) -> None:
     path = files_folder(kept) / current_manifest(kept).files[role].file
-    for at, mask in flips(path, most=10):
+    for at, mask in flips(path, most=5):
         with flipped(path, at, mask):
             problems = verify_index(kept, full=True)
         assert [path.name in line for line in problems] == [True], (at, mask, problems)
@@ -85,7 +85,7 @@ def test_every_flipped_byte_of_a_file_is_found_and_named(kept: Path, role: str) 
 def test_every_flipped_bit_of_the_pointer_and_the_manifest_is_found_and_named(kept: Path, name: str) -> None:
     manifest = manifest_path(kept, current_manifest(kept).generation)
     path = manifest if name == "manifest" else kept / "CURRENT"
-    for at, mask in flips(path, most=200, masks=BITS):
+    for at, mask in flips(path, most=60, masks=BITS):
         with flipped(path, at, mask):
             problems = verify_index(kept, full=True)
         assert [str(path) in line for line in problems] == [True], (at, mask, problems)
@@ -94,7 +94,7 @@ def test_every_flipped_bit_of_the_pointer_and_the_manifest_is_found_and_named(ke
 def test_every_flipped_bit_of_an_extraction_log_is_found_and_its_line_named(kept: Path) -> None:
     (log,) = logs_folder(kept).glob("*.jsonl")
     good = log.read_bytes()
-    for at, mask in flips(log, most=300, masks=BITS):
+    for at, mask in flips(log, most=100, masks=BITS):
         with flipped(log, at, mask):
             problems = verify_log(log)
         line = good.count(b"\n", 0, at) + 1
