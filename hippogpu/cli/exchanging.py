@@ -76,7 +76,9 @@ def export(
         people().print(f"{target}: {report.bytes / 2**20:,.1f} MiB.")
     for line in report.notes:
         note(line, quiet=quiet)
-    note_list(f"Characters replaced in {len(report.replaced):,} texts", [str(item) for item in report.replaced])
+    note_list(
+        f"Characters replaced in {len(report.replaced):,} texts", [str(item) for item in report.replaced], quiet=quiet
+    )
     note_list(f"Refused, {len(report.refused):,}", [str(item) for item in report.refused])
     if report.refused:
         raise typer.Exit(1)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from hippogpu.types import Refusal
 
 _POINTS_AT_ONCE = 1024
 _BASE = "chroma.sqlite3"
+_SEGMENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def write(path: Path, collections: Sequence[Collection], told: OnProgress) -> list[Refusal]:
@@ -42,6 +46,7 @@ def read(path: Path, collection: str, vector_field: str | None, told: OnProgress
     """The points of a collection in the order they came. The document is the field "text"."""
     if vector_field is not None:
         raise UsageError("A point of Chroma has one vector without a name. Leave --vector-field out.")
+    _check_database(path)
     with _client(path) as client:
         names = [one.name for one in client.list_collections()]
         if collection not in names:
@@ -57,10 +62,25 @@ def read(path: Path, collection: str, vector_field: str | None, told: OnProgress
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is one of Chroma: its database, and folders of numbers beside it."""
+    """Whether a folder is one of Chroma: its database, and folders called by UUIDs beside it."""
     if not (path / _BASE).is_file():
         return False
-    return all(one.is_dir() or one.name.startswith(_BASE) for one in path.iterdir())
+    return all(_SEGMENT.fullmatch(one.name) or one.name.startswith(_BASE) for one in path.iterdir())
+
+
+def _check_database(path: Path) -> None:
+    """CorpusError when the database, or a text in it, is damaged: the client would end in a panic of its own."""
+    try:
+        with closing(sqlite3.connect(f"{(path / _BASE).resolve().as_uri()}?mode=ro", uri=True)) as base:
+            answer = base.execute("PRAGMA quick_check(1)").fetchone()[0]
+            tables = base.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+            for name in (name for name, sql in tables if not sql.upper().startswith("CREATE VIRTUAL")):
+                # Each text of a row is decoded here, and that is all that is wanted.
+                deque(base.execute('SELECT * FROM "{}"'.format(name.replace('"', '""'))), maxlen=0)
+    except sqlite3.Error as error:
+        answer = str(error)
+    if answer != "ok":
+        raise CorpusError(f"'{path / _BASE}' is damaged ({answer}). Restore it from a copy.")
 
 
 def _library() -> Any:

@@ -65,9 +65,7 @@ def read(path: Path, collection: str, vector_field: str | None, told: OnProgress
 
 
 def is_store(path: Path) -> bool:
-    """Whether the path is a database of Milvus Lite: a folder of its own, or, from older versions, a file."""
-    if path.is_file():
-        return True
+    """Whether the path is a database of Milvus Lite 3: a folder. (Older versions kept a file, which 3 cannot open.)"""
     names = {one.name for one in path.iterdir()} if path.is_dir() else set()
     return "collections" in names and names <= _OURS
 

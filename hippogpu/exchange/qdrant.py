@@ -119,5 +119,7 @@ def _client(path: Path) -> Iterator[Any]:
         raise CorpusError(f"'{path}' cannot be opened as a Qdrant folder ({error}). Check what wrote it.") from error
     try:
         yield client
+    except sqlite3.Error as error:
+        raise CorpusError(f"Qdrant cannot go on with '{path}' ({error}). Make room, or check what wrote it.") from error
     finally:
         client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -159,6 +160,19 @@ def test_what_is_no_store_is_refused_and_nothing_is_made(form: Form, tmp_path: P
         import_collection(tmp_path / "copy", source, embedder=HashingEmbedder(WIDTH))
     assert not (tmp_path / "copy").exists()
     assert source.exists() == (what != "nothing")
+
+
+def test_a_damaged_store_is_refused_by_name(form: Form, stored: Path, tmp_path: Path) -> None:
+    damaged = {"qdrant": "storage.sqlite", "chroma": "chroma.sqlite3", "milvus": "*.parquet"}[form]
+    for number, place in enumerate((0.0, 0.3, 0.7)):
+        copy = tmp_path / f"{number}{stored.suffix}"
+        shutil.copytree(stored, copy)
+        for file in copy.rglob(damaged):
+            data = file.read_bytes()
+            file.write_bytes(data[: int(place * len(data))] + b"\xfe" * 3000 + data[int(place * len(data)) + 3000 :])
+        with pytest.raises(CorpusError, match=copy.name):
+            import_collection(tmp_path / "copy", copy, embedder=HashingEmbedder(WIDTH))
+    assert not (tmp_path / "copy").exists()
 
 
 def test_a_store_is_replaced_only_by_its_own_kind(form: Form, rich: Path, stored: Path, tmp_path: Path) -> None:
