@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hippogpu.backends import Backend, Graph, steps_for
-from hippogpu.store.files import write_atomically
+from hippogpu.store.files import failures_of, make_own_folder, write_atomically
 from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
 # The solver's own error stays under the rounding of float32.
@@ -109,10 +109,11 @@ def _path(scratch: Path, first: int) -> Path:
 def _store(scratch: Path | None, first: int, block: Block) -> None:
     if scratch is None:
         return
-    scratch.mkdir(parents=True, exist_ok=True)
     data = io.BytesIO()
     np.savez(data, values=block.values, errors=block.errors)
-    write_atomically(_path(scratch, first), data.getvalue())
+    with failures_of(_path(scratch, first)):
+        make_own_folder(scratch)
+        write_atomically(_path(scratch, first), data.getvalue())
 
 
 def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Block | None:

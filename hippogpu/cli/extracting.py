@@ -18,6 +18,7 @@ from hippogpu.index.reading import used_extractors
 from hippogpu.llm import Llm, Prices, open_llm, prices_of
 from hippogpu.openie import Extractor, LlmExtractor, NoExtractor, ReplayExtractor
 from hippogpu.store import current_manifest, has_index, logs_folder
+from hippogpu.store.files import refuse_link
 
 SPACY = "spacy-"
 
@@ -97,6 +98,7 @@ def _opened(folder: Path, settings: LlmConfig) -> Llm:
             f"The extractor '{settings.engine}' needs {missing}. Give --url URL and --model NAME, or 'url' and 'model' "
             "under [llm] of --config."
         )
+    refuse_link(logs_folder(folder))
     return open_llm(settings, replies=logs_folder(folder) / REPLIES)
 
 

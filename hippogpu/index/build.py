@@ -35,7 +35,7 @@ from hippogpu.store import (
     write_user_edges,
     write_vectors,
 )
-from hippogpu.store.files import Entry
+from hippogpu.store.files import Entry, failures_of
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
 from hippogpu.types import Csr, Edges, Floats, Tables
@@ -147,7 +147,8 @@ def build(
     with stages("load"):
         known = known_vectors(root, None if anew else stored, embedder)
         if anew:
-            known.clear()
+            with failures_of(root / "vectors"):
+                known.clear()
     with stages("tables"):
         tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables

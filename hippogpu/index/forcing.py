@@ -35,7 +35,14 @@ def begin_forced(root: Path, extractor: Extractor, log: Path) -> int:
 
 def end_forced(root: Path) -> None:
     """Forgets the forced reading; for after an index was made of it."""
-    (logs_folder(root) / _MARK).unlink(missing_ok=True)
+    path = logs_folder(root) / _MARK
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ExtractionError(
+            f"'{path}' cannot be removed ({error}), though the index is made. Remove it: the next forced run would "
+            "take these readings for its own."
+        ) from error
 
 
 def _marked(path: Path, name: str) -> int | None:

@@ -224,11 +224,12 @@ class Index:
             damping=damping,
             stages=stages,
         )
-        if self._forced:
-            end_forced(self.root)
-        self._forced, self._stored = False, self._load()
+        forced, self._forced = self._forced, False
+        self._stored = self._load()
         self._holdings.committed(keys, reading.passages.extractors)
         self._edges.committed()
+        if forced:
+            end_forced(self.root)
         return report
 
     def _current(self) -> tuple[Passages, tuple[str, ...]]:

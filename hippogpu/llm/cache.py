@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -95,6 +96,8 @@ class ReplyCache:
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.path.is_symlink():
+                raise OSError(errno.ELOOP, "a link, which is not followed", str(self.path))
             self._database = sqlite3.connect(
                 self.path, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hippogpu.store.garbage import Garbage, collect_garbage
-from hippogpu.store.generations import WriterLock, current_manifest, files_folder, has_index, logs_folder, publish
+from hippogpu.store.generations import current_manifest, files_folder, has_index, logs_folder, publish
+from hippogpu.store.lock import WriterLock
 from hippogpu.store.manifest import DIFFUSED, DiffusionMark, Encoder, Manifest, diffusion_sources
 from hippogpu.store.passages import Passages, passages_of, write_passages
 from hippogpu.store.snapshot import (

@@ -1,43 +1,30 @@
-"""The folder of an index: which generation is current, who writes, and the one pointer that is ever replaced."""
+"""The folder of an index: which generation is current, and the one pointer that is ever replaced."""
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import os
 import re
-import socket
-import stat
-from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from hippogpu.errors import IndexDamagedError, IndexLockedError, IndexMissingError, StoredIndexError
+from hippogpu.errors import IndexDamagedError, IndexMissingError, StoredIndexError
 from hippogpu.store.files import (
     failures_of,
-    make_folder,
     make_own_folder,
     read_plain,
-    refuse_link,
     sync_folder,
-    sync_name,
     unwritable,
-    write_all,
     write_atomically,
 )
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
-CURRENT, LOCK = "CURRENT", "LOCK"
+CURRENT = "CURRENT"
 _CURRENT_BYTES, _MANIFEST_BYTES = 200, 16 << 20
 _POINTER = re.compile(rb"(?P<generation>[0-9]{10})(?: (?P<sha256>[0-9a-f]{64})\n|\n?)")
 # Since this format CURRENT names the manifest's SHA-256.
 _DIGEST_SINCE = 2
-# The folders that writers write to, and those of them whose entries they open for writing or write into.
-_WRITTEN, _WRITTEN_WITHIN = ("files", "manifests", "openie", "vectors", "diffusing"), ("openie", "vectors", "diffusing")
-_OWNER = re.compile(r"(process [0-9]{1,10} on [\w.-]{1,255}(?: since [0-9T:+-]{1,40})?)\n")
 _WAY_OUT = (
     "Restore the index from a copy, or remove its CURRENT file and index the corpus again (finished extractions are "
     "kept)."
@@ -185,88 +172,3 @@ def _missing(root: Path) -> IndexMissingError:
     if not root.exists():
         return IndexMissingError(f"There is no folder '{root}'. Make an index first: hippogpu index {root} CORPUS")
     return IndexMissingError(f"The folder '{root}' holds no index. Make one first: hippogpu index {root} CORPUS")
-
-
-class WriterLock:
-    """The right to write an index folder; the system takes it back when the process ends, however it ends.
-
-    The folder is made when there is none. StoredIndexError when it cannot be written or reaches outside itself,
-    IndexLockedError while another writer has it.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._file = -1
-        try:
-            make_folder(root)
-            self._file = _lock_file(root / LOCK)
-            _lock(self._file, root)
-            _refuse_links(root)
-            # What a killed writer made may not be on disk yet, and is built upon from here on.
-            sync_folder(root)
-            if not has_index(root):
-                sync_name(root)
-        except OSError as error:
-            self.release()
-            raise unwritable(root, error) from error
-        except StoredIndexError:
-            self.release()
-            raise
-        _sign(self._file)
-
-    def release(self) -> None:
-        if self._file >= 0:
-            # A forked child that lives on shares the lock, and would keep it if it were only closed here.
-            file, self._file = self._file, -1
-            with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_UN)
-            os.close(file)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-
-def _lock_file(path: Path) -> int:
-    """The lock file, open, made when there is none; StoredIndexError when it is no plain file."""
-    refuse_link(path)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise StoredIndexError(f"'{path}' is no plain file, so it cannot be the lock of an index. Remove it.")
-    return file
-
-
-def _lock(file: int, root: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        owner = _OWNER.fullmatch(os.pread(file, 400, 0).decode("utf-8", "replace"))
-        raise IndexLockedError(
-            f"The index '{root}' is being written by {owner[1] if owner else 'another process'}. Wait for it to finish."
-        ) from error
-    except OSError as error:
-        raise StoredIndexError(
-            f"The file system of '{root}' cannot lock files ({error.strerror}), so nothing would keep a second writer "
-            "out. Index into a folder on a local disk, then copy it here: reading needs no lock."
-        ) from error
-
-
-def _refuse_links(root: Path) -> None:
-    """StoredIndexError when a folder that writers write to, or a file there that they write on, is a symbolic link."""
-    for folder in (root / name for name in _WRITTEN):
-        refuse_link(folder)
-        if folder.name in _WRITTEN_WITHIN and folder.is_dir():
-            for path in folder.iterdir():
-                refuse_link(path)
-
-
-def _sign(file: int) -> None:
-    """Says who holds the lock, to those who are refused; a disk too full for that hinders no one."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    with suppress(OSError):
-        os.ftruncate(file, 0)
-        write_all(file, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode())

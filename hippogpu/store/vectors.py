@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hippogpu.errors import IndexDamagedError
 from hippogpu.store.columns import Columns, read_columns
-from hippogpu.store.files import Entry, sync_folder, write_table
+from hippogpu.store.files import Entry, failures_of, sync_folder, write_table
 from hippogpu.store.mapped import damaged, mapped
 from hippogpu.text import content_key
 from hippogpu.types import Bools, Floats
@@ -65,7 +65,8 @@ class StoredVectors:
         column = pa.FixedSizeListArray.from_arrays(flat, self._width)
         text = pa.array([t.encode("utf-8", "surrogatepass") for t in texts], pa.large_binary())
         write_table(self._folder, "vectors", pa.table([text, column], schema=self._schema))
-        sync_folder(self._folder)
+        with failures_of(self._folder):
+            sync_folder(self._folder)
         self.know(texts, vectors)
 
     def clear(self) -> None:
@@ -79,7 +80,8 @@ class StoredVectors:
         except IndexDamagedError:
             self.spoiled += 1
             logger.warning("the stored vectors '%s' are damaged: removed, and their texts are encoded again", path)
-            path.unlink()
+            with failures_of(path):
+                path.unlink()
             return
         self.know(columns.texts["text"], columns.numbers["vector"])
 

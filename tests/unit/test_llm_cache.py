@@ -180,3 +180,18 @@ def test_a_closed_cache_stays_closed(path: Path) -> None:
             call()
     with ReplyCache(path) as again:
         assert len(again) == 1
+
+
+def test_a_link_in_place_of_the_file_is_not_followed(path: Path, tmp_path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoredIndexError, match="link"):
+        ReplyCache(path)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_all_replies_can_be_let_go(path: Path) -> None:
+    with ReplyCache(path) as cache:
+        cache.put(reply(request()), **HERE)
+        cache.clear()
+        assert (len(cache), cache.get(request(), **HERE)) == (0, None)

@@ -16,7 +16,7 @@ import pytest
 from small_index import PASSAGES, hashes, index_of, open_index, stating
 
 from hippogpu.errors import IndexLockedError, StoredIndexError
-from hippogpu.store import WriterLock, current_manifest, generations, publish, verify
+from hippogpu.store import WriterLock, current_manifest, lock, publish, verify
 
 CHANGED = [*PASSAGES, stating("new", "x|y|zzz")]
 OWNER = """
@@ -203,7 +203,7 @@ def test_a_file_system_without_locks_is_refused_in_these_words(root: Path, monke
     def none(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(generations.fcntl, "flock", none)
+    monkeypatch.setattr(lock.fcntl, "flock", none)
     before = os.listdir("/proc/self/fd")
     with pytest.raises(StoredIndexError, match=r"cannot lock files .*local disk"):
         WriterLock(root)
