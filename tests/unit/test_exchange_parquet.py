@@ -53,7 +53,8 @@ def test_every_file_of_the_index_has_the_hash_it_had(rich: Path, tmp_path: Path)
 def test_any_corpus_comes_back_array_for_array(tmp_path_factory: pytest.TempPathFactory, corpus) -> None:
     folder = tmp_path_factory.mktemp("any")
     passages = [Passage(f"p{number}", title, text, meta) for number, (title, text, meta) in enumerate(corpus)]
-    index_of(folder / "one", [*passages, stating("last", "a|b|c")])
+    aliases = [passage._replace(id=f"alias of {passage.id}", meta={"n": 1}) for passage in passages[::2]]
+    index_of(folder / "one", [*passages, *aliases, stating("last", "a|b|c")])
     export_index(folder / "one", folder / "x.parquet")
     import_parquet(folder / "two", folder / "x.parquet")
     assert hashes(folder / "two") == hashes(folder / "one")
