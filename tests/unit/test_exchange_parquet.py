@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,11 @@ def test_a_folder_that_is_there_is_not_imported_into(made: Path, tmp_path: Path)
     for there in (made, tmp_path / "empty"):
         with pytest.raises(UsageError, match="a new folder only"):
             import_parquet(there, source)
+
+
+def test_an_index_of_format_1_comes_back_in_todays_with_the_same_arrays(tmp_path: Path) -> None:
+    shutil.copytree(Path(__file__).parents[1] / "formats" / "format-1", tmp_path / "old.hippo")
+    import_parquet(tmp_path / "new.hippo", exported(tmp_path / "old.hippo"))
+    old, new = hashes(tmp_path / "old.hippo"), hashes(tmp_path / "new.hippo")
+    assert {role for role in old if old[role] != new[role]} == {"ids", "passages"}
+    assert verify(tmp_path / "new.hippo", full=True) == []
