@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -122,8 +123,11 @@ def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Bl
         return None
     try:
         with _path(scratch, first).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            # Nothing is packed here; what is would grow beyond the file's size.
+            if any(info.compress_type != zipfile.ZIP_STORED for info in arrays.zip.infolist()):
+                return None
             block = Block(arrays["values"], arrays["errors"])
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError):
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
         return None
     fits = block.values.shape == (passages, columns) and block.errors.shape == (columns,)
     return block if fits and block.values.dtype == np.float32 else None

@@ -102,8 +102,13 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         right = bool(rows) and all(_is_number(row[number]) for row in rows)
         made.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
     for row in rows:
-        made.add_row(*(escape(cell) for cell in row))
+        made.add_row(*(escape(printable(cell)) for cell in row))
     return made
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelled out: what an index holds must not steer a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)
 
 
 def count_rows(counts: Mapping[str, int]) -> list[list[str]]:

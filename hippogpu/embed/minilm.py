@@ -13,14 +13,13 @@ from safetensors.numpy import load_file
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 from tokenizers import Tokenizer
 
-from hippogpu.embed import minilm_kernels as kernels
 from hippogpu.embed.weights import SHA256, WEIGHTS, MiniLMFiles, find_minilm
 from hippogpu.errors import ConfigError
 from hippogpu.text import readable
 from hippogpu.types import Floats, Ints, Longs
 
 WINDOW = 256
-WIDTH = kernels.WIDTH
+WIDTH = 384
 _LAYERS = 6
 # Tokens of one pass through the layers. 256 to 1024 are equally fast within noise; 2048 was 4 to 7 % slower.
 BATCH_TOKENS = 1024
@@ -140,6 +139,9 @@ def _groups(lengths: list[int], threads: int) -> list[list[int]]:
 
 def _forward(model: _Model, ids: Ints, starts: Longs) -> Floats:
     """Unit vectors of the texts whose tokens lie end to end in ids, (texts, 384)."""
+    # The compiler is loaded by the first text, not by opening an index.
+    from hippogpu.embed import minilm_kernels as kernels
+
     tokens = len(ids)
     x, y, context = (np.empty((tokens, WIDTH), np.float32) for _ in range(3))
     qkv = np.empty((tokens, 3 * WIDTH), np.float32)

@@ -12,9 +12,9 @@ from hippogpu.errors import ExtractionError
 from hippogpu.openie import Extractor
 from hippogpu.openie.extractor import Remembering
 from hippogpu.store import logs_folder
-from hippogpu.store.files import write_atomically
+from hippogpu.store.files import read_plain, write_atomically
 
-_MARK = "forced.json"
+_MARK, _MARK_BYTES = "forced.json", 10_000
 
 
 def begin_forced(root: Path, extractor: Extractor, log: Path) -> int:
@@ -48,10 +48,10 @@ def end_forced(root: Path) -> None:
 def _marked(path: Path, name: str) -> int | None:
     """The lines that the mark says, None where there is none of that extractor."""
     try:
-        value = json.loads(path.read_bytes())
+        value = json.loads(read_plain(path, most_bytes=_MARK_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExtractionError(
             f"'{path}' cannot be read ({error}). Remove it: a forced run then begins anew."
         ) from error

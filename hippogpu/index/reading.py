@@ -24,13 +24,13 @@ from hippogpu.openie import (
 )
 from hippogpu.openie.missing import never
 from hippogpu.store import Passages, logs_folder
-from hippogpu.store.files import write_atomically
+from hippogpu.store.files import read_plain, write_atomically
 from hippogpu.text import content_key
 from hippogpu.types import Record
 
 OnExtracted = Callable[[ExtractionProgress, int], None]
 _USED = "extractors.json"
-_NAME_BYTES = 100
+_NAME_BYTES, _USED_BYTES = 100, 1 << 20
 
 
 class Reading(NamedTuple):
@@ -112,10 +112,10 @@ def used_extractors(root: Path) -> list[str]:
     """The names of the extractors that have read passages of this folder, the last one at the end."""
     path = logs_folder(root) / _USED
     try:
-        names = json.loads(path.read_bytes())
+        names = json.loads(read_plain(path, most_bytes=_USED_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return []
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExtractionError(f"'{path}' cannot be read ({error}). Remove it: only the order is lost.") from error
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ExtractionError(f"'{path}' is no list of names. Remove it: only the order is lost.")

@@ -105,6 +105,9 @@ class ReplyCache:
         return self._database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
+        # The file may come with an index from someone else.
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA cell_size_check = ON")
         found = database.execute("PRAGMA user_version").fetchone()[0]
         if found > _FORMAT:
             raise IndexFormatError(

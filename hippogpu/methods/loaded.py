@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hippogpu.backends import Backend, Graph
+from hippogpu.errors import IndexDamagedError
 from hippogpu.store import DIFFUSED, Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, Ragged, Seed
@@ -92,6 +93,8 @@ def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None)
     """
     snapshot.tables.check()
     Ragged(snapshot.graph.indptr, snapshot.graph.indices).check("graph", below=max(snapshot.graph.nodes, 1))
+    counts = mention_counts(snapshot.tables)
+    _check_numbers(snapshot, counts)
     passages, facts = _held(snapshot, earlier, "passage_vectors"), _held(snapshot, earlier, "fact_vectors")
     graph, diffused = _held(snapshot, earlier, *_GRAPH), _held(snapshot, earlier, *_GRAPH, "passage_vectors", *DIFFUSED)
     return Loaded(
@@ -100,9 +103,18 @@ def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None)
         passages.passages if passages else backend.put(snapshot.passage_vectors),
         facts.facts if facts else backend.put(snapshot.fact_vectors),
         graph.graph if graph else backend.put_graph(snapshot.graph),
-        mention_counts(snapshot.tables),
+        counts,
         diffused.diffused if diffused and diffused.diffused else _put_diffused(snapshot, backend),
     )
+
+
+def _check_numbers(snapshot: Snapshot, counts: Ints) -> None:
+    """IndexDamagedError where a count or a weight would divide by nothing or let a walk never end."""
+    facts, weights = snapshot.tables.facts, snapshot.graph.weights
+    if not (counts[facts.subject].all() and counts[facts.object].all()):
+        raise IndexDamagedError("A fact names a phrase that no passage mentions. Index the corpus again.")
+    if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
+        raise IndexDamagedError("A weight of the graph is no number above 0. Index the corpus again.")
 
 
 def _held(snapshot: Snapshot, earlier: Loaded | None, *roles: str) -> Loaded | None:

@@ -224,7 +224,8 @@ def test_a_manifest_that_names_only_some_files_of_user_edges_is_damaged(root: Pa
 def test_a_stored_edge_that_is_none_is_damage_to_a_writer(root: Path, edge: UserEdge) -> None:
     with_edges(root)
     manifest, nodes = current_manifest(root), load_snapshot(root, current_manifest(root)).tables.user_edges
-    publish(root, replace(manifest, files={**manifest.files, **write_user_edges(root, [edge], nodes)}))
+    files = {**manifest.files, **write_user_edges(root, [edge], nodes)}
+    publish(root, replace(manifest, generation=manifest.generation + 1, files=files))
     with pytest.raises(IndexDamagedError, match="stored user edge 'link' of"):
         open_index(root)
 
