@@ -6,12 +6,18 @@ of numba's threading layers and on the reference backend.
 
 from __future__ import annotations
 
+import json
 import os
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import typer
 
+from bench import concurrent as bench
+from bench import guide
 from bench.concurrent import Case, Seen, checked, run_case
+from hippogpu.testing.cli import run_verb
 
 READERS = int(os.environ.get("HIPPOGPU_READERS", "0"))
 GENERATIONS, PASSAGES = (50, 1000) if READERS else (8, 240)
@@ -56,3 +62,15 @@ def test_an_answer_of_another_generation_is_noticed(ran: tuple[Case, Seen]) -> N
     swapped[last] = seen.recorded[last]
     failed = [check.name for check in checked(case, seen._replace(recorded=swapped), GENERATIONS) if not check.passed]
     assert failed == [f"{case}: answers unlike those of their generation"]
+
+
+def test_the_bench_stores_its_figures(ran: tuple[Case, Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, seen = ran
+    monkeypatch.setattr(bench, "CASES", (case,))
+    monkeypatch.setattr(bench, "run_case", lambda *_, **__: seen)
+    app = typer.Typer()
+    app.command()(bench.concurrent)
+    done = run_verb(app, "--generations", str(GENERATIONS), "--json", str(tmp_path / "out.json"))
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert (done.code, result["passed"], result["cases"][0]["threads"]) == (0, True, case.threads)
+    assert len(guide.concurrent(result)) > 2
