@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from hippogpu.corpus import read_corpus, read_edges, read_qrels, read_queries
     from hippogpu.embed import Embedder, default_embedder, embedder_from_name
     from hippogpu.errors import HippoError
+    from hippogpu.exchange import (
+        CollectionReport,
+        ExportReport,
+        Fields,
+        ImportReport,
+        export_index,
+        import_collection,
+        import_parquet,
+        keep_vectors,
+    )
     from hippogpu.index import (
         AddReport,
         CleanReport,
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
         Index,
         clean_index,
         diffuse_index,
+        verify_index,
     )
     from hippogpu.llm import Llm, open_llm
     from hippogpu.openie import (
@@ -45,9 +56,13 @@ _HOMES = {
     "hippogpu.corpus": ("read_corpus", "read_edges", "read_qrels", "read_queries"),
     "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
     "hippogpu.errors": ("HippoError",),
+    "hippogpu.exchange": (
+        *("CollectionReport", "ExportReport", "Fields", "ImportReport", "export_index"),
+        *("import_collection", "import_parquet", "keep_vectors"),
+    ),
     "hippogpu.index": (
         *("AddReport", "CleanReport", "CommitReport", "DeleteReport", "DiffuseReport", "EdgeReport", "Index"),
-        *("clean_index", "diffuse_index"),
+        *("clean_index", "diffuse_index", "verify_index"),
     ),
     "hippogpu.llm": ("Llm", "open_llm"),
     "hippogpu.openie": (
@@ -63,16 +78,20 @@ __all__ = [
     "PROFILES",
     "AddReport",
     "CleanReport",
+    "CollectionReport",
     "CommitReport",
     "DeleteReport",
     "DiffuseReport",
     "EdgeReport",
     "Embedder",
+    "ExportReport",
     "ExtractConfig",
     "ExtractionReport",
     "Extractor",
+    "Fields",
     "HippoError",
     "Hit",
+    "ImportReport",
     "Index",
     "IndexConfig",
     "KeptFact",
@@ -96,12 +115,17 @@ __all__ = [
     "default_embedder",
     "diffuse_index",
     "embedder_from_name",
+    "export_index",
+    "import_collection",
+    "import_parquet",
+    "keep_vectors",
     "open_extractor",
     "open_llm",
     "read_corpus",
     "read_edges",
     "read_qrels",
     "read_queries",
+    "verify_index",
 ]
 
 

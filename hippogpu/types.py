@@ -251,8 +251,10 @@ class Diffused(NamedTuple):
 
     def check(self) -> Diffused:
         """Self, or IndexDamagedError when something in it is no number; reads every vector."""
-        if np.isfinite(self.ones.sum()) and np.isfinite(self.vectors.sum()):
-            return self
+        # A sum is finite only when all its parts are; opposite infinities would make it a warning.
+        with np.errstate(invalid="ignore"):
+            if np.isfinite(self.ones.sum()) and np.isfinite(self.vectors.sum()):
+                return self
         raise IndexDamagedError("The diffused vectors hold what is no number. Make them again: hippogpu diffuse DIR")
 
 

@@ -29,6 +29,9 @@ EXTRAS = {
     "cuda13 or cuda12": "cupy",
     "cugraph13 or cugraph12": "pylibcugraph",
     "vllm": "vllm",
+    "qdrant": "qdrant_client",
+    "chroma": "chromadb",
+    "milvus": "milvus_lite",
 }
 _SHOWN = ("hippogpu", "python", "cores", "backend", "default_encoder", "default_extractor")
 PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "tokenizers")

@@ -175,7 +175,7 @@ def _extracted(
 
     def progress(so_far: ExtractionProgress) -> None:
         if so_far.done == 1:
-            _note_use(root, extractor.name)
+            note_use(root, extractor.name)
         if reader.on_progress is not None:
             reader.on_progress(so_far, len(wanted))
 
@@ -193,11 +193,11 @@ def _extracted(
             on_progress=progress,
         )
     if report.done + report.reused:
-        _note_use(root, extractor.name)
+        note_use(root, extractor.name)
     return report
 
 
-def _note_use(root: Path, name: str) -> None:
+def note_use(root: Path, name: str) -> None:
     """Puts the extractor at the end of those used."""
     used = used_extractors(root)
     if used[-1:] == [name]:

@@ -84,7 +84,7 @@ def test_the_shell_lines_of_readme_work(tmp_path: Path, monkeypatch: pytest.Monk
         data = (demo_folder() / f"{source}.jsonl.gz").read_bytes()
         (tmp_path / target).write_bytes(data if target.endswith(".gz") else gzip.decompress(data))
     lines = [line for line in blocks(README, "sh")[2].splitlines() if line.startswith("hippogpu ")]
-    assert len(lines) == 10
+    assert len(lines) == 13
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
         ran = run_verb(app, *(words[: words.index(">")] if ">" in words else words))
