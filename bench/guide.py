@@ -95,7 +95,7 @@ def concurrent(result: Mapping[str, Any]) -> list[str]:
     settings = result["settings"]
     passed = f"{sum(check['passed'] for check in result['checks'])} of {len(result['checks'])} checks passed"
     after = f"{settings['generations']} generations of {settings['passages']:,} passages; {passed}."
-    return [*_table([*head, "MiB, 10th → last", "open files", "mapped files"], rows), "", after, ""]
+    return [*_table([*head, "MiB, 10th → end", "open files", "mapped files"], rows), "", after, ""]
 
 
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {

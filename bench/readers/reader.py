@@ -79,6 +79,7 @@ def read(root: Path, threads: int, backend: BackendName) -> dict[str, Any]:
         threading.Thread(target=_stop_at_line, args=(stop,), daemon=True).start()
         started = time.perf_counter()
         samples = list(_samples(searcher, root, workers))
+    end = sample(searcher.manifest.generation, root)
     errors = [f"{type(error).__name__}: {error}" for worker in workers if (error := worker.exception())]
     return {
         "errors": errors,
@@ -89,6 +90,7 @@ def read(root: Path, threads: int, backend: BackendName) -> dict[str, Any]:
         "last": [reading.last for reading in readings],
         "digests": _joined(readings),
         "samples": [sample._asdict() for sample in samples],
+        "end": end._asdict(),
         "layer": _layer(),
     }
 
