@@ -54,13 +54,18 @@ class _Held(NamedTuple):
 
 
 class Holdings:
-    """The passages of an index by id, in the order the ids first came. An update keeps its place."""
+    """The passages of an index by id, in the order the ids first came. An update keeps its place.
+
+    Where passages are chunked, an id given stands for a group: the passage itself, or its chunks in order.
+    """
 
     def __init__(self, stored: Passages | None, *, chunked: bool) -> None:
         self._chunked = chunked
         self._by_id: dict[str, _Held] = {}
         self._extractor: dict[str, str] = {}
-        self._chunks: dict[str, set[str]] = {}
+        # Kept only where passages are chunked; else every id is a group of its own.
+        self._groups: dict[str, tuple[str, ...]] = {}
+        self._group_of: dict[str, str] = {}
         self.changed = False
         if stored is not None:
             self._load(stored)
@@ -72,21 +77,25 @@ class Holdings:
         """
         added = updated = unchanged = 0
         refused: list[Refusal] = []
-        taken: set[str] = set()
-        for parent, members in groups:
-            clash = self._clash(parent, members, taken)
+        for group, members in groups:
+            clash = self._clash(group, members)
             if clash is not None:
-                refused.append(Refusal(f"passage '{parent}'", f"its part '{clash}' has the id of another passage"))
+                refused.append(Refusal(f"passage '{group}'", f"its part '{clash}' has the id of another passage"))
                 continue
-            taken.update(member.id for member in members)
-            self._forget_old_chunks(parent, members)
+            ids = tuple(member.id for member in members)
+            gone = set(self.standing_for(group)).difference(ids)
             for passage in members:
                 known, new = self._by_id.get(passage.id), _held(passage)
                 if known == new:
                     unchanged += 1
                 else:
-                    self._put(passage.id, new)
+                    self._by_id[passage.id] = new
+                    self.changed = True
                     added, updated = added + (known is None), updated + (known is not None)
+            # Before the old members go: with the last of them the group would lose its place.
+            self._group(group, ids)
+            for old in gone:
+                self._forget(old)
         return AddReport(added, updated, unchanged, 0, tuple(refused))
 
     def delete(self, ids: Iterable[str]) -> DeleteReport:
@@ -103,14 +112,16 @@ class Holdings:
 
     def ids_where(self, test: Callable[[Passage], bool]) -> list[str]:
         """The ids of the passages that pass the test."""
-        passages = (_passage(id_, held) for id_, held in self._by_id.items())
+        passages = (_passage(id_, self._by_id[id_]) for id_ in self._ordered())
         return [passage.id for passage in passages if test(passage)]
 
-    def _clash(self, parent: str, members: Sequence[Passage], taken: set[str]) -> str | None:
-        """The first id among the members that belongs to another group, of this call or held."""
-        own = {parent} | self._chunks.get(parent, set())
-        ids = (member.id for member in members)
-        return next((id_ for id_ in ids if id_ in taken or (id_ in self._by_id and id_ not in own)), None)
+    def _clash(self, group: str, members: Sequence[Passage]) -> str | None:
+        """The first id among the members that belongs to another group."""
+        return next((member.id for member in members if self._owner(member.id) not in (None, group)), None)
+
+    def _owner(self, id_: str) -> str | None:
+        """The group that an id belongs to, None for one that is not held."""
+        return self._group_of.get(id_, id_) if id_ in self._by_id else None
 
     def __len__(self) -> int:
         """How many ids are held."""
@@ -118,68 +129,84 @@ class Holdings:
 
     def __contains__(self, id_: object) -> bool:
         """Whether the id is held, or is that of a passage whose chunks are."""
-        return id_ in self._by_id or bool(isinstance(id_, str) and self._chunks.get(id_))
+        return id_ in self._by_id or id_ in self._groups
 
     def standing_for(self, id_: str) -> tuple[str, ...]:
         """The held ids that an id stands for: itself, or the chunks of its passage; () where there is none."""
-        return (id_,) if id_ in self._by_id else tuple(sorted(self._chunks.get(id_, ())))
+        return (id_,) if id_ in self._by_id else self._groups.get(id_, ())
 
     def passages(self) -> tuple[Passages, tuple[str, ...]]:
         """The distinct passages and, one a passage, the content key under which its record is logged."""
         row_of: dict[str, int] = {}
         wholes: list[str] = []
-        rows = np.empty(len(self._by_id), np.int32)
-        for number, held in enumerate(self._by_id.values()):
-            rows[number] = row = row_of.setdefault(held.key, len(row_of))
+        ids = list(self._ordered())
+        held = [self._by_id[id_] for id_ in ids]
+        rows = np.empty(len(ids), np.int32)
+        for number, one in enumerate(held):
+            rows[number] = row = row_of.setdefault(one.key, len(row_of))
             if row == len(wholes):
-                wholes.append(held.whole)
-        titles, metas = ([getattr(held, name) for held in self._by_id.values()] for name in ("title", "meta"))
+                wholes.append(one.whole)
+        titles, metas = [one.title for one in held], [one.meta for one in held]
         extractors = [self._extractor.get(key, "") for key in row_of]
-        return passages_of(list(self._by_id), titles, metas, rows, wholes=wholes, extractors=extractors), tuple(row_of)
+        return passages_of(ids, titles, metas, rows, wholes=wholes, extractors=extractors), tuple(row_of)
 
     def committed(self, keys: Sequence[str], extractors: Sequence[str]) -> None:
         """Takes note that all this is stored now, and who has read what."""
         self._extractor = dict(zip(keys, extractors, strict=True))
         self.changed = False
 
+    def _ordered(self) -> Iterable[str]:
+        if not self._chunked:
+            return self._by_id
+        return (id_ for members in self._groups.values() for id_ in members)
+
     def _load(self, stored: Passages) -> None:
         wholes = list(stored.wholes)
         keys = [content_key(whole) for whole in wholes]
         self._extractor = dict(zip(keys, stored.extractors, strict=True))
         for id_, title, meta, row in zip(stored.ids, stored.titles, stored.metas, stored.rows, strict=True):
-            self._put(id_, _Held(title, wholes[row], meta, keys[row]))
-        self.changed = False
+            self._by_id[id_] = _Held(title, wholes[row], meta, keys[row])
+        if self._chunked:
+            members: dict[str, list[str]] = {}
+            for id_, held in self._by_id.items():
+                members.setdefault(_parent(id_, held.meta) or id_, []).append(id_)
+            for group, ids in members.items():
+                self._group(group, tuple(ids))
 
-    def _put(self, id_: str, held: _Held) -> None:
-        self._by_id[id_] = held
-        self.changed = True
-        parent = self._parent(id_, held)
-        if parent is not None:
-            self._chunks.setdefault(parent, set()).add(id_)
+    def _group(self, group: str, ids: tuple[str, ...]) -> None:
+        if self._chunked:
+            self.changed = self.changed or self._groups.get(group, ids) != ids
+            self._groups[group] = ids
+            self._group_of.update(dict.fromkeys(ids, group))
 
     def _take(self, id_: str) -> None:
-        held = self._by_id.pop(id_)
+        """Lets an id go, and its group with the last of it."""
+        if self._chunked:
+            group = self._group_of[id_]
+            left = tuple(other for other in self._groups[group] if other != id_)
+            if left:
+                self._groups[group] = left
+            else:
+                del self._groups[group]
+        self._forget(id_)
+
+    def _forget(self, id_: str) -> None:
+        del self._by_id[id_]
+        self._group_of.pop(id_, None)
         self.changed = True
-        parent = self._parent(id_, held)
-        if parent is not None:
-            self._chunks[parent].discard(id_)
 
-    def _parent(self, id_: str, held: _Held) -> str | None:
-        """The id of the passage that this is a chunk of, None for a whole one."""
-        # Passages may come with a chunk_of of their own: only ids that chunking gives are the parent's to replace.
-        if not self._chunked or '"chunk_of"' not in held.meta:
-            return None
-        parent = json.loads(held.meta).get("chunk_of")
-        return parent if isinstance(parent, str) and parent != id_ and parent_id(id_) == parent else None
 
-    def _forget_old_chunks(self, parent: str, members: Sequence[Passage]) -> None:
-        """Removes what stood for the parent before and stands for it no longer."""
-        chunks = self._chunks.get(parent, set())
-        if not chunks and len(members) == 1 and members[0].id == parent:
-            return
-        for old in sorted((chunks | {parent}) - {member.id for member in members}):
-            if old in self._by_id:
-                self._take(old)
+def chunk_of_another(passage: Passage) -> bool:
+    """Whether a passage calls itself a chunk as chunking does: by its id and its metadata."""
+    return _parent(passage.id, _meta_json(passage.meta)) is not None
+
+
+def _parent(id_: str, meta: str) -> str | None:
+    """The id of the passage that this is a chunk of, None for a whole one."""
+    if '"chunk_of"' not in meta:
+        return None
+    parent = json.loads(meta).get("chunk_of")
+    return parent if isinstance(parent, str) and parent != id_ and parent_id(id_) == parent else None
 
 
 def _held(passage: Passage) -> _Held:

@@ -18,7 +18,7 @@ from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport
 from hippogpu.index.forcing import end_forced
-from hippogpu.index.holdings import AddReport, DeleteReport, Holdings, unstorable
+from hippogpu.index.holdings import AddReport, DeleteReport, Holdings, chunk_of_another, unstorable
 from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, unread, used_extractors
 from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
@@ -100,7 +100,8 @@ class Index:
         self._extraction = None
         kept, refused, duplicates = distinct(passages)
         unfit: list[Refusal] = []
-        report = self._holdings.add(self._groups(kept, unfit))
+        # Chunking may fail at any passage: nothing is taken in before all are chunked.
+        report = self._holdings.add(list(self._groups(kept, unfit)))
         gone = self._edges.forget_ends(self._holdings)
         refused = (*refused, *unfit, *report.refused)
         return report._replace(refused=refused, duplicates=duplicates, edges_gone=gone)
@@ -287,6 +288,12 @@ class Index:
         for passage in passages:
             reason = unstorable(passage)
             if reason is not None:
+                unfit.append(Refusal(f"passage '{passage.id}'", reason))
+                continue
+            if self.config.chunk_tokens and chunk_of_another(passage):
+                reason = (
+                    "its id and 'chunk_of' name it a chunk, which in this index only chunking does; give another id"
+                )
                 unfit.append(Refusal(f"passage '{passage.id}'", reason))
                 continue
             try:

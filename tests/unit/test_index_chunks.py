@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_index import Saying, hashes, index_of, open_index, stating
 
-from hippogpu import IndexConfig, Passage, ReplayExtractor
+from hippogpu import IndexConfig, Passage, ReplayExtractor, UserEdge
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import ConfigError
 from hippogpu.index import AddReport
@@ -22,6 +22,15 @@ class Words(HashingEmbedder):
 
     def token_counts(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
+
+
+class Failing(Words):
+    """One that fails at a word."""
+
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        if any("broken" in text for text in texts):
+            raise RuntimeError("broken")
+        return super().token_counts(texts)
 
 
 def document(id_: str, sentences: int, *, word: str = "Word") -> Passage:
@@ -128,3 +137,52 @@ def test_each_chunk_is_read_by_the_extractor(root: Path) -> None:
     extractor = Saying()
     index_of(root, [document("d", 3)], extractor=extractor, embedder=Words(32), config=CONFIG)
     assert extractor.seen == ["d#0", "d#1", "d#2"]
+
+
+@pytest.mark.parametrize(("before", "after"), [(5, 9), (5, 2), (1, 4), (4, 1)])
+def test_an_updated_document_keeps_its_place_among_the_others(
+    root: Path, tmp_path: Path, before: int, after: int
+) -> None:
+    new = document("a", after, word="Other")
+    added(root, document("a", before), document("b", 2))
+    added(root, new)
+    added(tmp_path / "once", new, document("b", 2))
+    assert hashes(root) == hashes(tmp_path / "once")
+
+
+def test_a_deleted_document_takes_all_its_chunks_along(root: Path, tmp_path: Path) -> None:
+    added(root, document("a", 3), document("b", 2))
+    with open_index(root, embedder=Words(32)) as index:
+        assert index.delete(["a", "b#1"]).deleted == 4
+        index.commit()
+    assert ids(root) == ["b#0"]
+    with open_index(root, embedder=Words(32)) as index:
+        index.add([document("b", 2)])
+        index.commit()
+    added(tmp_path / "once", document("b", 2))
+    assert hashes(root) == hashes(tmp_path / "once")
+
+
+def test_a_passage_of_ones_own_does_not_take_the_id_of_a_chunk(root: Path) -> None:
+    added(root, document("a", 3))
+    assert len(added(root, stating("a#1", "mine")).refused) == 1
+    assert ids(root) == ["a#0", "a#1", "a#2"]
+
+
+def test_a_passage_that_calls_itself_a_chunk_is_refused(root: Path) -> None:
+    report = added(root, Passage("a#7", "", "short", {"chunk_of": "a"}), document("a", 1))
+    assert (ids(root), "give another id" in report.refused[0].reason) == (["a"], True)
+
+
+def test_a_failure_while_chunking_takes_nothing_in(root: Path) -> None:
+    """Else the first document would have lost chunks, and edges that end there would make the index unusable."""
+    added(root, document("a", 5), document("b", 1))
+    with open_index(root, embedder=Words(32)) as index:
+        index.add_edges([UserEdge(("a#4",), ("a tag",))])
+        index.commit()
+    before = hashes(root)
+    with open_index(root, embedder=Failing(32)) as index:
+        with pytest.raises(RuntimeError):
+            index.add([document("a", 2, word="Other"), document("b", 2, word="broken")])
+        assert not index.commit().changed
+    assert hashes(root) == before
