@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib import format as npy
 
 from hippogpu.backends import Backend, Graph, steps_for
 from hippogpu.store.files import failures_of, make_own_folder, write_atomically
 from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
+_LARGEST_NUMBER_BYTES = 8
 # The solver's own error stays under the rounding of float32.
 TOLERANCE = 1e-8
 # Bytes a node and column at the peak: the columns, x, and the buffers in float32 and, for the residual, in float64.
@@ -123,11 +125,24 @@ def _stored(scratch: Path | None, first: int, passages: int, columns: int) -> Bl
         return None
     try:
         with _path(scratch, first).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            # Nothing is packed here; what is would grow beyond the file's size.
-            if any(info.compress_type != zipfile.ZIP_STORED for info in arrays.zip.infolist()):
+            # Headers are compared first: memory is taken for what is expected, not for what a file says.
+            if not _holds(arrays.zip, {"values": (passages, columns), "errors": (columns,)}):
                 return None
             block = Block(arrays["values"], arrays["errors"])
     except (OSError, ValueError, KeyError, zipfile.BadZipFile, zlib.error, EOFError):
         return None
-    fits = block.values.shape == (passages, columns) and block.errors.shape == (columns,)
-    return block if fits and block.values.dtype == np.float32 else None
+    return block if block.values.dtype == np.float32 else None
+
+
+def _holds(archive: zipfile.ZipFile, shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Whether the archive holds arrays of these shapes, and none packed."""
+    for name, shape in shapes.items():
+        if archive.getinfo(f"{name}.npy").compress_type != zipfile.ZIP_STORED:
+            return False
+        with archive.open(f"{name}.npy") as member:
+            if npy.read_magic(member) != (1, 0):
+                return False
+            found, in_columns, dtype = npy.read_array_header_1_0(member)
+            if found != shape or in_columns or dtype.itemsize > _LARGEST_NUMBER_BYTES:
+                return False
+    return True

@@ -13,6 +13,7 @@ import typer
 from hippogpu.cli import options
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.config import read_configs, with_values
+from hippogpu.corpus.rows import as_id
 from hippogpu.embed.deferred import DeferredEmbedder
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import UsageError
@@ -72,8 +73,8 @@ def delete(
             with progress(quiet=quiet) as show:
                 commit = writer.commit(diffuse=diffuse, damping=configs.search.damping, on_progress=show)
     value = _value(folder, report, refused, commit, dry_run=dry_run)
-    _show(folder, value, chosen, json=json, quiet=quiet)
-    if report.missing or refused:
+    _show(folder, value, json=json, quiet=quiet)
+    if report.missing or refused or (commit is not None and commit.damage):
         raise typer.Exit(1)
 
 
@@ -109,7 +110,7 @@ def gc(
         return
     people().print(
         f"{folder}: removed {report.generations:,} generations, {report.files:,} files, {report.bytes / 2**20:,.1f} MiB"
-        + (f", {report.records:,} records" if forget else "")
+        + (f", {report.records:,} records and {report.damaged:,} damaged log lines" if forget else "")
         + "."
     )
     if report.kept:
@@ -125,7 +126,7 @@ def deferred(folder: Path, encoder: Encoder) -> DeferredEmbedder:
 def _ids_of(file: Path) -> tuple[list[str], list[Refusal]]:
     """The ids of a file, and its lines that name none."""
     try:
-        lines = (sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")).splitlines()
+        lines = (sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"The ids of '{file}' cannot be read ({error}). Give a text file with one id a line."
@@ -146,10 +147,9 @@ def _id_of(line: str) -> str | None:
     if not line.lstrip().startswith("{"):
         return line.strip()
     try:
-        id_ = json_format.loads(line).get("_id")
+        return as_id(json_format.loads(line).get("_id"), "_id")
     except (ValueError, RecursionError):
         return None
-    return id_ if isinstance(id_, str) and id_ else None
 
 
 def _says(texts: Sequence[str] | None) -> Test:
@@ -190,6 +190,7 @@ def _value(
         "index": str(folder),
         "dry_run": dry_run,
         "deleted": report.deleted,
+        "ids": list(report.ids),
         "missing": list(report.missing),
         "edges_gone": report.edges_gone,
         "refused": [item._asdict() for item in refused],
@@ -199,19 +200,19 @@ def _value(
             "generation": commit.generation,
             "counts": dict(commit.counts),
             "diffusion": commit.diffusion,
+            "log_damage": list(commit.damage),
+            "recovered": commit.recovered,
             "seconds": {stage: round(spent, 3) for stage, spent in commit.seconds.items()},
         }
     return value
 
 
-def _show(folder: Path, value: dict[str, Any], chosen: Sequence[str], *, json: bool, quiet: bool) -> None:
+def _show(folder: Path, value: dict[str, Any], *, json: bool, quiet: bool) -> None:
     if json:
         print_json(value)
     elif value["dry_run"]:
-        gone = set(value["missing"])
-        for id_ in dict.fromkeys(chosen):
-            if id_ not in gone:
-                people().print(id_, markup=False)
+        for id_ in value["ids"]:
+            people().print(id_, markup=False)
         note(f"{folder}: {value['deleted']:,} passages would be deleted; nothing was.", quiet=quiet)
     else:
         row = [f"{value['deleted']:,}", f"{len(value['missing']):,}", f"{value['edges_gone']:,}"]
@@ -221,5 +222,12 @@ def _show(folder: Path, value: dict[str, Any], chosen: Sequence[str], *, json: b
             people().print(f"{folder}: generation {value['generation']}, {left:,} passages left.")
         else:
             people().print(f"{folder}: nothing was deleted.")
+    if value.get("recovered"):
+        note(
+            f"{value['recovered']:,} records of other passages are lost from the extraction logs; what the index has "
+            "of them was kept.",
+            quiet=quiet,
+        )
+    note_list("Damaged lines of the extraction logs, passed over", value.get("log_damage", []))
     note_list("Not in the index", value["missing"])
     note_list("Refused", [f"{item['where']}: {item['reason']}" for item in value["refused"]])

@@ -52,6 +52,7 @@ class CommitReport:
     dropped    triples left out by normalisation, by reason
     truncated  texts encoded for this commit that are longer than the encoder reads
     damage     lines of the extraction logs that were passed over, "FILE:LINE: reason"
+    recovered  records that the logs have lost, taken from the generation before
     spoiled    stored blocks of vectors that were damaged, so that their texts were encoded again
     diffusion  "fresh" when the solver "diffused" can serve, "stale" after changes since the last diffusion, or "none"
     seconds    by stage
@@ -67,6 +68,7 @@ class CommitReport:
     spoiled: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     diffusion: str = "none"
+    recovered: int = 0
 
 
 class Vectors:
@@ -145,10 +147,10 @@ def build(
     """
     passages = reading.passages
     with stages("load"):
-        known = known_vectors(root, None if anew else stored, embedder)
         if anew:
             with failures_of(root / "vectors"):
-                known.clear()
+                known_vectors(root, None, embedder).clear()
+        known = known_vectors(root, None if anew else stored, embedder)
     with stages("tables"):
         tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables
@@ -196,6 +198,7 @@ def build(
         known.spoiled,
         dict(stages.seconds),
         manifest.diffusion_state,
+        reading.recovered,
     )
 
 

@@ -1,63 +1,86 @@
 """A forced reading: every passage again, though a log has its record; a run that was cut short goes on.
 
-openie/forced.json says who is reading and how many lines its log had before. Successes behind those are the new ones.
+openie/forced.json says who is reading, since when, how many lines its log had before, and whether all has been read.
+Successes behind those lines are the new ones. It goes when an index has been made of them.
 """
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from hippogpu.errors import ExtractionError
 from hippogpu.openie import Extractor
 from hippogpu.openie.extractor import Remembering
 from hippogpu.store import logs_folder
-from hippogpu.store.files import read_plain, write_atomically
+from hippogpu.store.files import make_own_folder, read_plain, write_atomically
 
 _MARK, _MARK_BYTES = "forced.json", 10_000
 
 
-def begin_forced(root: Path, extractor: Extractor, log: Path) -> int:
-    """The number of lines of the log that do not count: those before the forced reading, begun now or earlier."""
-    path, lines = logs_folder(root) / _MARK, _lines(log)
-    before = _marked(path, extractor.name)
-    if before is not None and before <= lines:
+class Forced(NamedTuple):
+    """A forced reading: by which extractor, behind how many lines of its log, begun when, and is all read?"""
+
+    extractor: str
+    lines: int
+    begun: str
+    finished: bool = False
+
+
+def begin_forced(root: Path, extractor: Extractor, log: Path) -> Forced:
+    """The forced reading that this extractor has begun and no index was made of, else a new one."""
+    before, lines = forced_reading(root), _lines(log)
+    if before is not None and before.extractor == extractor.name and before.lines <= lines:
         return before
     if isinstance(extractor, Remembering):
         extractor.forget()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps({"extractor": extractor.name, "lines": lines}).encode("ascii"))
-    except OSError as error:
-        raise ExtractionError(f"'{path}' cannot be written ({error}). Make room, then run again.") from error
-    return lines
+    forced = Forced(extractor.name, lines, datetime.now(UTC).isoformat(timespec="seconds"))
+    _write(root, forced)
+    return forced
+
+
+def finish_forced(root: Path, forced: Forced) -> None:
+    """Notes that all has been read: the next commit builds of it."""
+    if not forced.finished:
+        _write(root, forced._replace(finished=True))
 
 
 def end_forced(root: Path) -> None:
-    """Forgets the forced reading; for after an index was made of it."""
+    """Forgets the forced reading; for after an index was made of it, or when it is given up."""
     path = logs_folder(root) / _MARK
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise ExtractionError(
-            f"'{path}' cannot be removed ({error}), though the index is made. Remove it: the next forced run would "
-            "take these readings for its own."
+            f"'{path}' cannot be removed ({error}). Remove it: the next forced run would take what was read before "
+            "for its own. The index is whole."
         ) from error
 
 
-def _marked(path: Path, name: str) -> int | None:
-    """The lines that the mark says, None where there is none of that extractor."""
+def forced_reading(root: Path) -> Forced | None:
+    """The forced reading under way, None where there is none."""
+    path = logs_folder(root) / _MARK
     try:
         value = json.loads(read_plain(path, most_bytes=_MARK_BYTES))
+        forced = Forced(**value)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ExtractionError(
-            f"'{path}' cannot be read ({error}). Remove it: a forced run then begins anew."
-        ) from error
-    if not isinstance(value, dict) or type(value.get("lines")) is not int:
-        raise ExtractionError(f"'{path}' is no mark of a forced run. Remove it: a forced run then begins anew.")
-    return value["lines"] if value.get("extractor") == name else None
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise ExtractionError(f"'{path}' cannot be read ({error}). Remove it: forced runs then begin anew.") from error
+    if [type(field) for field in forced] != [str, int, str, bool]:
+        raise ExtractionError(f"'{path}' is no mark of a forced run. Remove it: forced runs then begin anew.")
+    return forced
+
+
+def _write(root: Path, forced: Forced) -> None:
+    path = logs_folder(root) / _MARK
+    try:
+        make_own_folder(path.parent)
+        write_atomically(path, json.dumps(forced._asdict()).encode("ascii"))
+    except OSError as error:
+        raise ExtractionError(f"'{path}' cannot be written ({error}). Make room, then run again.") from error
 
 
 def _lines(log: Path) -> int:

@@ -34,14 +34,19 @@ class AddReport(NamedTuple):
 class DeleteReport(NamedTuple):
     """What became of the ids of one call.
 
-    deleted    : ids that are held no longer; chunks of a passage count each
+    ids        : what is held no longer; chunks of a passage each
     missing    : ids that were not held, as they were given
     edges_gone : user edges that ended at what was deleted; they went with it
     """
 
-    deleted: int
+    ids: tuple[str, ...]
     missing: tuple[str, ...]
     edges_gone: int = 0
+
+    @property
+    def deleted(self) -> int:
+        """How many ids are held no longer."""
+        return len(self.ids)
 
 
 class _Held(NamedTuple):
@@ -100,15 +105,16 @@ class Holdings:
 
     def delete(self, ids: Iterable[str]) -> DeleteReport:
         """Takes passages out by id, the id of a chunked passage with all its chunks."""
-        deleted, missing = 0, []
+        deleted: list[str] = []
+        missing: list[str] = []
         for id_ in dict.fromkeys(ids):
             members = self.standing_for(id_)
             for member in members:
                 self._take(member)
-            deleted += len(members)
+            deleted += members
             if not members:
                 missing.append(id_)
-        return DeleteReport(deleted, tuple(missing))
+        return DeleteReport(tuple(deleted), tuple(missing))
 
     def ids_where(self, test: Callable[[Passage], bool]) -> list[str]:
         """The ids of the passages that pass the test."""

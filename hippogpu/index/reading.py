@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,8 @@ from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
 from hippogpu.errors import ConfigError, ExtractionError
-from hippogpu.index.forcing import begin_forced
+from hippogpu.index.forcing import Forced, begin_forced, finish_forced
+from hippogpu.index.recovering import recovered
 from hippogpu.openie import (
     ExtractionLog,
     ExtractionProgress,
@@ -23,7 +25,7 @@ from hippogpu.openie import (
     extract_missing,
 )
 from hippogpu.openie.missing import never
-from hippogpu.store import Passages, logs_folder
+from hippogpu.store import Passages, Snapshot, logs_folder
 from hippogpu.store.files import read_plain, write_atomically
 from hippogpu.text import content_key
 from hippogpu.types import Record
@@ -36,12 +38,14 @@ _NAME_BYTES, _USED_BYTES = 100, 1 << 20
 class Reading(NamedTuple):
     """Passages with the extractor that read each ("" for none), and the record of each.
 
-    damage : lines of the extraction logs that were passed over, "FILE:LINE: reason"
+    damage    : lines of the extraction logs that were passed over, "FILE:LINE: reason"
+    recovered : records that the logs have lost, taken from the stored generation
     """
 
     passages: Passages
     records: tuple[Record | None, ...]
     damage: tuple[str, ...]
+    recovered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,8 @@ def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader)
     """Reads every passage that no log has a success for, and tells who has read which.
 
     keys : one a passage, the content key under which its record is logged
-    A passage keeps the record it has, whoever read it. What a log has lost since is read again. ConfigError when an
-    extractor is needed and there is none.
+    A passage keeps the record it has, whoever read it. What a log has lost since is read again where there is an
+    extractor. ConfigError when one is needed and there is none.
     """
     if reader.forced:
         return _read_again(root, passages, reader)
@@ -87,17 +91,40 @@ def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader)
     return report._replace(reused=report.reused + kept.total(), records=dict(records), damage=damage)
 
 
-def collect(root: Path, passages: Passages, keys: Sequence[str], newest: str) -> Reading:
-    """The record of each passage: from the log it was read from, else the newest extractor's, else any that has one."""
+def collect(
+    root: Path,
+    passages: Passages,
+    keys: Sequence[str],
+    newest: str,
+    *,
+    forced: Forced | None = None,
+    stored: Snapshot | None = None,
+) -> Reading:
+    """The record of each passage: from the log it was read from, else the newest extractor's, else any that has one.
+
+    forced : a reading whose records come before all others
+    stored : the generation that speaks where all logs have lost a record it was made of
+    """
     passages = reopened(passages, newest)
+    if forced is not None:
+        again = _outcomes(root, forced.extractor, since=forced.lines).finished
+        own = [forced.extractor if key in again else name for name, key in zip(passages.extractors, keys, strict=True)]
+        passages = replace(passages, extractors=own)
     used = used_extractors(root)
     logs = {name: _logged(root, name) for name in dict.fromkeys([newest, *_others(passages, used, newest)]) if name}
     successes = {name: log.records for name, log in logs.items()}
     held = {name: {key for key, record in log.items() if record.error is None} for name, log in successes.items()}
     names = _owners(passages, keys, held, newest=newest)
-    records = tuple(successes[name][key] if name else None for name, key in zip(names, keys, strict=True))
+    owned = zip(passages.extractors, names, keys, strict=True)
+    lost = [key for own, name, key in owned if own and not name]
+    found = recovered(stored, lost) if stored is not None and lost else {}
+    names = [own if key in found else name for own, name, key in zip(passages.extractors, names, keys, strict=True)]
+    records = tuple(
+        found[key] if key in found else successes[name][key] if name else None
+        for name, key in zip(names, keys, strict=True)
+    )
     damage = tuple(line for log in logs.values() for line in log.damage)
-    return Reading(replace(passages, extractors=names), records, damage)
+    return Reading(replace(passages, extractors=names), records, damage, len(found))
 
 
 def log_path(root: Path, extractor: str) -> Path:
@@ -150,11 +177,6 @@ def _owners(passages: Passages, keys: Sequence[str], held: Mapping[str, Containe
     return [owner(own, key) for own, key in zip(passages.extractors, keys, strict=True)]
 
 
-def unread(passages: Passages) -> Passages:
-    """The passages as if nobody had read them."""
-    return replace(passages, extractors=[""] * len(passages))
-
-
 def _read_again(root: Path, passages: Passages, reader: Reader) -> ExtractionReport:
     """A forced reading of all passages."""
     if reader.extractor is None:
@@ -162,9 +184,14 @@ def _read_again(root: Path, passages: Passages, reader: Reader) -> ExtractionRep
             "Reading passages again needs an extractor. Open the index with one; on the command line name it: "
             "--extractor, or --url and --model, or --openie FILE."
         )
-    since = begin_forced(root, reader.extractor, log_path(root, reader.extractor.name))
-    report = _extracted(root, passages, [""] * len(passages), reader.extractor, reader, since=since)
-    return report._replace(records={reader.extractor.name: report.done + report.reused})
+    path = log_path(root, reader.extractor.name)
+    # Lines are counted when the log has mended what a crash had torn.
+    with ExtractionLog(path):
+        forced = begin_forced(root, reader.extractor, path)
+    report = _extracted(root, passages, [""] * len(passages), reader.extractor, reader, since=forced.lines)
+    if not report.untouched:
+        finish_forced(root, forced)
+    return report._replace(records={reader.extractor.name: report.done + report.reused}, forced=forced.begun)
 
 
 def _extracted(
@@ -212,25 +239,35 @@ def note_use(root: Path, name: str) -> None:
 def _failures(
     passages: Passages, names: Sequence[str], keys: Sequence[str], newest: str, log: Outcomes | None
 ) -> tuple[tuple[str, str], ...]:
-    """Id and reason of each passage without a record, by the last extractor's log; ConfigError for one never tried."""
-    open_ids = [(id_, keys[row]) for id_, row in zip(passages.ids, passages.rows, strict=True) if not names[row]]
+    """Id and reason of each passage without a record, by the last extractor's log; ConfigError for one never tried.
+
+    One whose record the logs have lost is none of them: the stored generation has it.
+    """
+    unread = [not (name or own) for name, own in zip(names, passages.extractors, strict=True)]
+    open_ids = [(id_, keys[row]) for id_, row in zip(passages.ids, passages.rows, strict=True) if unread[row]]
     tried = log.failed if log is not None else {}
     untried = len({key for _, key in open_ids if key not in tried})
     if untried:
         reader = f", which '{newest}' has read so far" if newest else ""
         raise ConfigError(
-            f"{untried} texts of this index{reader} have no record yet (new ones, or their log was lost). Open it "
-            "with an extractor; on the command line name the model again (--url and --model, or [llm] of --config), "
-            "the stored extractions (--openie FILE), or --extractor spacy."
+            f"{untried} texts of this index{reader} have no record yet. Open it with an extractor; on the command line "
+            "name the model again (--url and --model, or [llm] of --config), the stored extractions (--openie FILE), "
+            "or --extractor spacy."
         )
     return tuple((id_, tried[key].reason) for id_, key in open_ids)
 
 
-def _outcomes(root: Path, name: str) -> Outcomes:
-    with ExtractionLog(log_path(root, name)) as log:
-        return log.outcomes()
+def _outcomes(root: Path, name: str, *, since: int = 0) -> Outcomes:
+    path = log_path(root, name)
+    if not os.path.lexists(path):
+        return Outcomes(set(), {})
+    with ExtractionLog(path) as log:
+        return log.outcomes(since=since)
 
 
 def _logged(root: Path, name: str) -> Logged:
-    with ExtractionLog(log_path(root, name)) as log:
+    path = log_path(root, name)
+    if not os.path.lexists(path):
+        return Logged({}, {}, ())
+    with ExtractionLog(path) as log:
         return log.load()

@@ -16,10 +16,10 @@ from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
-from hippogpu.index.edges import EdgeHoldings, EdgeReport
-from hippogpu.index.forcing import end_forced
+from hippogpu.index.edges import EdgeHoldings, EdgeReport, PlacedEdges
+from hippogpu.index.forcing import Forced, end_forced, forced_reading
 from hippogpu.index.holdings import AddReport, DeleteReport, Holdings, chunk_of_another, unstorable
-from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, unread, used_extractors
+from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, used_extractors
 from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
@@ -53,7 +53,6 @@ class Index:
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
         self._holdings, self._edges = self._held()
         self._extraction: ExtractionReport | None = None
-        self._forced = False
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -78,6 +77,7 @@ class Index:
         root = Path(path)
         if root.exists() and not root.is_dir():
             raise UsageError(f"'{root}' is a file, not the folder of an index. Name another folder.")
+        is_new = not root.exists()
         lock = WriterLock(root)
         try:
             spec = encoder_spec or ("minilm" if embedder is None else "")
@@ -90,6 +90,8 @@ class Index:
                 encoder_spec=spec,
             )
         except BaseException:
+            if is_new:
+                lock.remove_folder()
             lock.release()
             raise
         index._lock = lock
@@ -148,7 +150,6 @@ class Index:
         on_progress : called after each record with what is done so far and the number of ids to read
         """
         passages, keys = self._current()
-        self._forced = forced
         if not forced and self._nothing_to_do(passages):
             self._extraction = _all_reused(passages)
         else:
@@ -197,24 +198,25 @@ class Index:
         passages, keys = self._current()
         stages = Stages(on_progress)
         again = force in ("extract", "all")
-        if self._extraction is None or (again and not self._forced):
+        if self._extraction is None or (again and not self._extraction.forced):
             with stages("extract"):
                 self.extract(forced=again, on_progress=lambda so_far, ids: stages.progress(so_far.ids, ids))
         extraction, self._extraction = self._extraction or ExtractionReport(), None
         stored, changed = self._stored, self._holdings.changed or self._edges.changed
-        if stored is not None and not force and not self._forced and self._nothing_to_do(passages):
+        forced = self._read_anew()
+        if stored is not None and not force and forced is None and self._nothing_to_do(passages):
             return self._unchanged(stored, extraction, ())
         with stages("extract"):
-            known = unread(passages) if self._forced else passages
-            reading = collect(self.root, known, keys, self._newest())
+            lost_from = stored if self._extractor is None else None
+            reading = collect(self.root, passages, keys, self._newest(), forced=forced, stored=lost_from)
         same = list(reading.passages.extractors) == list(passages.extractors)
-        if stored is not None and not force and not self._forced and not changed and same:
+        if stored is not None and not force and forced is None and not changed and same:
             return self._unchanged(stored, extraction, reading.damage)
         report = build(
             self.root,
             reading,
             extraction,
-            self._edges.placed(self._holdings, passages),
+            self._placed_edges(passages),
             embedder=self._embedder,
             anew=force in ("build", "all"),
             config=self.config,
@@ -225,13 +227,22 @@ class Index:
             damping=damping,
             stages=stages,
         )
-        forced, self._forced = self._forced, False
         self._stored = self._load()
         self._holdings.committed(keys, reading.passages.extractors)
         self._edges.committed()
-        if forced:
+        if forced is not None:
             end_forced(self.root)
         return report
+
+    def _placed_edges(self, passages: Passages) -> PlacedEdges:
+        # Also for what an exception has kept from being forgotten: an edge without its end would spoil the index.
+        self._edges.forget_ends(self._holdings)
+        return self._edges.placed(self._holdings, passages)
+
+    def _read_anew(self) -> Forced | None:
+        """A forced reading that is done and that no index was made of yet."""
+        forced = forced_reading(self.root)
+        return forced if forced is not None and forced.finished else None
 
     def _current(self) -> tuple[Passages, tuple[str, ...]]:
         """The distinct passages held, and their content keys; CorpusError when there never was one."""

@@ -78,7 +78,7 @@ def attempt_of(line: Line, before: int) -> int:
 
 def read_lines(path: Path) -> Iterator[Line | str]:
     """The lines of a log in order; one that is damaged, or no record of ours, as text that says where and why."""
-    for number, line in enumerate(_raw_lines(path), start=1):
+    for number, line in enumerate(raw_lines(path), start=1):
         found = fault(line) or _read(line[_BODY_AT:])
         yield found if isinstance(found, Line) else f"{path}:{number}: {found}"
 
@@ -127,7 +127,7 @@ def _is_count(value: object) -> bool:
     return type(value) is int and 0 <= value <= _MOST_COUNT
 
 
-def _raw_lines(path: Path) -> Iterator[bytes]:
+def raw_lines(path: Path) -> Iterator[bytes]:
     """The lines of a plain file; of one that is longer than any record, its beginning."""
     try:
         with _opened(path) as file:

@@ -33,6 +33,7 @@ class ExtractionReport(NamedTuple):
     records     : how many passages have their record from which extractor, those of other runs too (an index fills it)
     torn        : a last line of the log that a crash had cut short, and that was moved aside
     damage      : lines of the log that were passed over, "FILE:LINE: reason"
+    forced      : when a forced reading was begun that this run belongs to, "" for any other (an index fills it)
     """
 
     done: int = 0
@@ -47,6 +48,7 @@ class ExtractionReport(NamedTuple):
     records: Mapping[str, int] = MappingProxyType({})
     torn: Torn | None = None
     damage: tuple[str, ...] = ()
+    forced: str = ""
 
 
 class ExtractionProgress(NamedTuple):

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,9 +66,15 @@ def write_atomically(path: Path, data: bytes) -> None:
 
     OSError that names the path when that fails; no temporary file stays behind.
     """
+    replace_atomically(path, [data])
+
+
+def replace_atomically(path: Path, parts: Iterable[bytes]) -> None:
+    """As write_atomically, for content that comes in parts and is never held whole."""
     with _naming(path):
         with _temporary(path.with_name(f".{path.name}.{os.getpid()}.tmp")) as (handle, temporary):
-            write_all(handle, data)
+            for part in parts:
+                write_all(handle, part)
             os.fsync(handle)
             os.replace(temporary, path)
         sync_folder(path.parent)

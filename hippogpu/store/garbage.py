@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hippogpu.errors import StoredIndexError
-from hippogpu.store.files import sync_folder
-from hippogpu.store.generations import current_manifest, files_folder, logs_folder, manifest_path
+from hippogpu.store.files import read_plain, sync_folder
+from hippogpu.store.generations import MANIFEST_BYTES, current_manifest, files_folder, logs_folder, manifest_path
 from hippogpu.store.manifest import INDEX_FILE, Manifest, from_json
 
 _MANIFEST = re.compile(r"([0-9]{10})\.json")
@@ -69,17 +69,19 @@ def _in_grace(root: Path, number: int, current: Manifest, grace_s: float) -> boo
 def _readable(path: Path) -> Manifest | None:
     """A manifest, None where nobody could open it."""
     try:
-        return from_json(path.read_bytes(), path)
-    except StoredIndexError:
+        return from_json(read_plain(path, most_bytes=MANIFEST_BYTES), path)
+    except (StoredIndexError, OSError):
         return None
 
 
 def _removable(root: Path, needed: set[str]) -> Iterator[Path]:
     """Files of no generation that stays, and temporary ones: the lock says that nobody is writing them."""
-    for folder in (root, files_folder(root), manifest_path(root, 0).parent, logs_folder(root)):
-        if not folder.is_dir() or (folder.is_symlink() and folder != root):
-            continue
+    files, vectors = files_folder(root), root / "vectors"
+    own = [files, manifest_path(root, 0).parent, logs_folder(root), vectors]
+    if vectors.is_dir() and not vectors.is_symlink():
+        own += vectors.iterdir()
+    for folder in (root, *(folder for folder in own if folder.is_dir() and not folder.is_symlink())):
         for path in folder.iterdir():
-            orphan = folder.name == "files" and INDEX_FILE.fullmatch(path.name) and path.name not in needed
+            orphan = folder == files and INDEX_FILE.fullmatch(path.name) and path.name not in needed
             if (orphan or _TEMPORARY.fullmatch(path.name)) and (path.is_file() or path.is_symlink()):
                 yield path

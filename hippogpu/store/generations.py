@@ -21,7 +21,7 @@ from hippogpu.store.files import (
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
 CURRENT = "CURRENT"
-_CURRENT_BYTES, _MANIFEST_BYTES = 200, 16 << 20
+_CURRENT_BYTES, MANIFEST_BYTES = 200, 16 << 20
 _POINTER = re.compile(rb"(?P<generation>[0-9]{10})(?: (?P<sha256>[0-9a-f]{64})\n|\n?)")
 # Since this format CURRENT names the manifest's SHA-256.
 _DIGEST_SINCE = 2
@@ -89,7 +89,7 @@ def _manifest(root: Path, named: _Named) -> Manifest:
     """The manifest of that generation, after a look at its SHA-256 and its own number."""
     path = manifest_path(root, named.generation)
     try:
-        data = read_plain(path, most_bytes=_MANIFEST_BYTES)
+        data = read_plain(path, most_bytes=MANIFEST_BYTES)
     except FileNotFoundError as error:
         raise IndexDamagedError(
             f"'{root / CURRENT}' names generation {named.generation:010d}, but '{path}' is missing. {_WAY_OUT}"

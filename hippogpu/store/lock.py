@@ -9,9 +9,11 @@ import socket
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 from hippogpu.errors import IndexLockedError, StoredIndexError
 from hippogpu.store.files import (
@@ -38,11 +40,12 @@ class WriterLock:
     """
 
     def __init__(self, root: Path) -> None:
-        self._file = -1
+        self._root, self._file, self._process = root, -1, os.getpid()
+        _close_in_children()
         try:
             make_folder(root)
-            self._file = _lock_file(root / LOCK)
-            _lock(self._file, root)
+            self._file = _locked(root)
+            _HELD.add(self)
             _refuse_links(root)
             # What a killed writer made may not be on disk yet, and is built upon from here on.
             sync_folder(root)
@@ -56,12 +59,21 @@ class WriterLock:
             raise
         _sign(self._file)
 
+    def remove_folder(self) -> None:
+        """Removes the folder where it holds nothing but the lock: for a writer that made it in vain."""
+        with suppress(OSError):
+            if [path.name for path in self._root.iterdir()] == [LOCK]:
+                (self._root / LOCK).unlink()
+                self._root.rmdir()
+
     def release(self) -> None:
         if self._file >= 0:
-            # A forked child that lives on shares the lock, and would keep it if it were only closed here.
             file, self._file = self._file, -1
-            with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_UN)
+            # A child that has inherited the file shares the lock: it must not let it go for its parent, and would keep
+            # it if the parent only closed the file.
+            if os.getpid() == self._process:
+                with suppress(OSError):
+                    fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
     def __enter__(self) -> Self:
@@ -71,6 +83,42 @@ class WriterLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+_HELD: WeakSet[WriterLock] = WeakSet()
+
+
+@cache
+def _close_in_children() -> None:
+    """From now on children of fork close what they inherit: one that outlives a killed writer keeps no lock."""
+    os.register_at_fork(after_in_child=_release_held)
+
+
+def _release_held() -> None:
+    for lock in list(_HELD):
+        lock.release()
+
+
+def _locked(root: Path) -> int:
+    """The lock file, locked, and surely the one that others will find."""
+    while True:
+        file = _lock_file(root / LOCK)
+        try:
+            _lock(file, root)
+            if _is_at(file, root / LOCK):
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    """Whether the open file is the one of that name: somebody may have removed it before it was locked."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path, follow_symlinks=False))
+    except FileNotFoundError:
+        return False
 
 
 def _lock_file(path: Path) -> int:

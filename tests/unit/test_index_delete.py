@@ -28,19 +28,20 @@ def ids(root: Path) -> list[str]:
 
 @pytest.mark.parametrize("gone", [{0}, {4}, {1, 2}, {0, 2, 4}])
 def test_what_is_left_is_the_index_that_never_had_them(made: Path, tmp_path: Path, gone: set[int]) -> None:
-    assert deleted(made, *(PASSAGES[i].id for i in gone)) == DeleteReport(len(gone), ())
+    ids = tuple(PASSAGES[i].id for i in gone)
+    assert deleted(made, *ids) == DeleteReport(ids, ())
     index_of(tmp_path / "never", [passage for i, passage in enumerate(PASSAGES) if i not in gone])
     assert hashes(made) == hashes(tmp_path / "never")
 
 
 def test_an_id_that_is_not_held_is_reported_and_the_others_go(made: Path) -> None:
-    assert deleted(made, "p1", "nobody", "p1", "p3") == DeleteReport(2, ("nobody",))
+    assert deleted(made, "p1", "nobody", "p1", "p3") == DeleteReport(("p1", "p3"), ("nobody",))
     assert ids(made) == ["p0", "p2", "p4"]
 
 
 def test_deleting_nothing_leaves_the_generation(made: Path) -> None:
     with open_index(made) as index:
-        assert index.delete(["nobody"]) == DeleteReport(0, ("nobody",))
+        assert index.delete(["nobody"]) == DeleteReport((), ("nobody",))
         assert not index.commit().changed
 
 

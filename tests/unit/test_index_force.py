@@ -12,8 +12,8 @@ from small_index import PASSAGES, WIDTH, Counting, Saying, file_of, hashes, inde
 from hippogpu import Index, Passage, Record, Triple
 from hippogpu.config import ForceRule
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.errors import ConfigError
-from hippogpu.index import CommitReport
+from hippogpu.errors import ConfigError, StoredIndexError
+from hippogpu.index import CommitReport, clean_index
 from hippogpu.store import current_manifest, load_snapshot
 
 
@@ -111,3 +111,98 @@ def test_a_forced_build_takes_no_vector_from_the_index(made: Path) -> None:
     before = np.load(file_of(made, "phrase_vectors"))
     forced(made, "build", embedder=Mended(WIDTH))
     assert np.array_equal(np.load(file_of(made, "phrase_vectors")), -before)
+
+
+def of_reading(root: Path) -> list[int]:
+    """How many statements each passage has: Changed makes one of each."""
+    statements = load_snapshot(root, current_manifest(root)).tables.statements
+    return np.diff(statements.indptr).tolist()
+
+
+def test_a_forced_reading_without_a_build_goes_into_the_next_commit(made: Path) -> None:
+    with open_index(made, extractor=Changed()) as index:
+        index.extract(forced=True)
+    with open_index(made) as index:
+        assert index.commit().changed
+    assert of_reading(made) == [1, 1, 1, 1, 1]
+
+
+def test_once_it_went_into_an_index_the_next_forced_reading_begins_anew(made: Path) -> None:
+    with open_index(made, extractor=Changed()) as index:
+        index.extract(forced=True)
+        index.commit()
+    again = Changed()
+    forced(made, "extract", extractor=again)
+    assert (len(again.seen), again.forgot) == (5, 1)
+
+
+def test_what_is_added_behind_a_forced_reading_does_not_undo_it(made: Path) -> None:
+    extractor = Changed(name="other")
+    with open_index(made, extractor=extractor) as index:
+        index.extract(forced=True)
+        index.add([PASSAGES[0]._replace(id="twin")])
+        index.commit()
+    assert set(load_snapshot(made, current_manifest(made)).passages.extractors) == {"other"}
+
+
+def test_a_forced_reading_that_was_told_to_stop_is_not_done(made: Path) -> None:
+    extractor = Changed()
+    with open_index(made, extractor=extractor) as index:
+        assert index.extract(forced=True, stop=lambda: len(extractor.seen) == 2).untouched == 3
+    with open_index(made) as index:
+        assert not index.commit().changed
+    again = Changed()
+    forced(made, "extract", extractor=again)
+    assert (len(again.seen), of_reading(made)) == (3, [1, 1, 1, 1, 1])
+
+
+def test_a_failed_forced_reading_leaves_the_record_of_its_own_reader(made: Path) -> None:
+    """Also where the list of readers is gone, and another one has read the passage too."""
+    before = of_reading(made)
+    with open_index(made, extractor=Changed(name="third")) as index:
+        index.extract(forced=True)
+    clean_index(made, grace_s=0.0, unfinished=True)
+    (made / "openie" / "extractors.json").unlink()
+    forced(made, "extract", extractor=Changed(name="other", failing=["p1"]))
+    snapshot = load_snapshot(made, current_manifest(made))
+    assert list(snapshot.passages.extractors) == ["other", "saying", "other", "other", "other"]
+    assert of_reading(made) == [1, before[1], 1, 1, 1]
+
+
+def test_a_forced_commit_that_failed_is_made_up_for_by_the_next(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_index(made, extractor=Changed()) as index:
+        with monkeypatch.context() as broken:
+            broken.setattr("hippogpu.index.writer.build", failing_build)
+            with pytest.raises(StoredIndexError):
+                index.commit(force="extract")
+        assert index.commit().changed
+    assert of_reading(made) == [1, 1, 1, 1, 1]
+
+
+def failing_build(*parts: object, **named: object) -> CommitReport:
+    raise StoredIndexError("the disk is full")
+
+
+def test_lines_that_a_crash_tore_do_not_count(made: Path) -> None:
+    with (made / "openie" / "saying.jsonl").open("ab") as log:
+        log.write(b'{"crc":"torn')
+    with pytest.raises(KeyboardInterrupt):
+        forced(made, "extract", extractor=Changed(stop_after=1))
+    again = Changed()
+    forced(made, "extract", extractor=again)
+    assert (len(again.seen), again.forgot) == (4, 0)
+
+
+def test_a_forced_build_uses_no_vector_of_an_unfinished_one(made: Path) -> None:
+    class Wrong(HashingEmbedder):
+        def encode(self, texts, *, instruction: str = "") -> np.ndarray:
+            return -super().encode(texts, instruction=instruction)
+
+    before = hashes(made)
+    with open_index(made, embedder=Wrong(WIDTH)) as index, pytest.MonkeyPatch.context() as broken:
+        broken.setattr("hippogpu.index.build.find_synonyms", failing_build)
+        with pytest.raises(StoredIndexError):
+            index.commit(force="build")
+    assert list((made / "vectors").rglob("vectors-*.arrow"))
+    forced(made, "build")
+    assert hashes(made) == before

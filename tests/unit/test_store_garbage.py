@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from small_index import PASSAGES, hashes, index_of, open_index, stating
 
 from hippogpu import Index, RunConfig, Searcher, clean_index
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.errors import IndexLockedError, IndexMissingError
+from hippogpu.errors import HippoError, IndexLockedError, IndexMissingError, StoredIndexError
 from hippogpu.openie import ExtractionLog
 from hippogpu.store import current_manifest, verify
 from hippogpu.store.generations import manifest_path
@@ -67,7 +68,7 @@ def test_a_generation_that_never_became_current_goes(changed: Path) -> None:
 
 def test_a_second_time_there_is_nothing_to_remove(changed: Path) -> None:
     clean_index(changed, grace_s=0.0)
-    assert clean_index(changed, grace_s=0.0) == (0, 0, 0, 0, 0)
+    assert clean_index(changed, grace_s=0.0) == (0, 0, 0, 0, 0, 0)
 
 
 def test_half_written_files_go_and_foreign_ones_stay(made: Path) -> None:
@@ -169,3 +170,81 @@ def test_an_index_whose_records_were_forgotten_reads_what_comes_back(made: Path)
     clean_index(made, grace_s=0.0, forget=True)
     index_of(made, PASSAGES, extractor=extractor)
     assert (extractor.seen, hashes(made)) == (["p4"], before)
+
+
+def lying_about(root: Path, word: bytes) -> list[str]:
+    """The files that hold a word."""
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return [str(path.relative_to(root)) for path in paths if word in path.read_bytes()]
+
+
+def test_forgetting_leaves_nothing_of_a_text_that_was_never_committed(made: Path) -> None:
+    """Read, encoded, killed, and given up: its record, its vectors and half a file lie in the folder."""
+    with open_index(made) as index, pytest.MonkeyPatch.context() as broken:
+        broken.setattr("hippogpu.index.build.find_synonyms", failing)
+        index.add([stating("new", "topsecret|is|kept")])
+        with pytest.raises(RuntimeError):
+            index.commit()
+    half = next((made / "vectors").rglob("vectors-*.arrow"))
+    (half.parent / ".vectors.77.tmp").write_bytes(half.read_bytes())
+    assert len(lying_about(made, b"topsecret")) == 3
+    clean_index(made, grace_s=0.0, forget=True)
+    assert lying_about(made, b"topsecret") == []
+
+
+def failing(*parts: object, **named: object) -> None:
+    raise RuntimeError("killed")
+
+
+def test_half_written_vectors_go_with_the_next_gc(made: Path) -> None:
+    folder = next((made / "vectors").iterdir())
+    (folder / ".vectors.77.tmp").write_bytes(b"half")
+    assert clean_index(made, grace_s=0.0).files == 1
+
+
+def test_forgetting_keeps_a_last_line_that_lacks_only_its_end(made: Path) -> None:
+    log = made / "openie" / "saying.jsonl"
+    log.write_bytes(log.read_bytes()[:-1])
+    assert clean_index(made, grace_s=0.0, forget=True)[4:] == (0, 0)
+    with ExtractionLog(log) as kept:
+        assert len(kept.load().records) == 5
+
+
+def test_forgetting_counts_damaged_lines_apart(made: Path) -> None:
+    log = made / "openie" / "saying.jsonl"
+    log.write_bytes(log.read_bytes() + b"rubbish\n")
+    with open_index(made) as index:
+        index.delete(["p1"])
+        index.commit()
+    assert clean_index(made, grace_s=0.0, forget=True)[4:] == (1, 1)
+
+
+def test_forgetting_does_not_undo_a_forced_reading(made: Path) -> None:
+    with open_index(made) as index:
+        index.extract(forced=True)
+    with pytest.raises(StoredIndexError, match=r"forced reading.*gc --unfinished"):
+        clean_index(made, grace_s=0.0, forget=True)
+
+
+@pytest.mark.parametrize("name", ["openie/x.jsonl", "manifests/0000000009.json", "files/x", "vectors/x"])
+def test_a_pipe_is_not_waited_for(made: Path, name: str) -> None:
+    os.mkfifo(made / name)
+    with suppress(HippoError):
+        clean_index(made, grace_s=1e9, forget=True)
+
+
+def test_a_linked_manifest_in_grace_is_not_followed(made: Path, tmp_path: Path) -> None:
+    index_of(made, [stating("a", "x|y|z")])
+    manifest = manifest_path(made, 1)
+    manifest.rename(tmp_path / "elsewhere")
+    manifest.symlink_to(tmp_path / "elsewhere")
+    assert clean_index(made, grace_s=1e9).generations == 1
+    assert (tmp_path / "elsewhere").exists()
+
+
+def test_an_index_in_a_folder_called_files_loses_none(tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    index_of(root)
+    (root / "phrases-0123456789abcdef.arrow").write_text("mine")
+    clean_index(root, grace_s=0.0)
+    assert (root / "phrases-0123456789abcdef.arrow").exists()

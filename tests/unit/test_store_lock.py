@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from small_index import PASSAGES, hashes, index_of, open_index, stating
 
-from hippogpu.errors import IndexLockedError, StoredIndexError
+from hippogpu import Index, IndexConfig, ReplayExtractor
+from hippogpu.errors import ConfigError, IndexLockedError, StoredIndexError
 from hippogpu.store import WriterLock, current_manifest, lock, publish, verify
 
 CHANGED = [*PASSAGES, stating("new", "x|y|zzz")]
@@ -273,3 +274,44 @@ def test_a_lock_that_is_no_plain_file_is_refused_without_waiting(root: Path, mak
     make(root / "LOCK")
     with pytest.raises(StoredIndexError, match=r"LOCK' is no plain file|cannot be written: Is a directory"):
         WriterLock(root)
+
+
+def test_a_child_of_fork_neither_frees_nor_keeps_the_lock(root: Path) -> None:
+    index = open_index(root)
+    child = os.fork()
+    if not child:
+        index.close()
+        time.sleep(60)
+        os._exit(0)
+    time.sleep(0.3)
+    with pytest.raises(IndexLockedError):
+        open_index(root)
+    index.close()
+    open_index(root).close()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def test_a_child_that_outlives_a_killed_writer_keeps_no_lock(root: Path) -> None:
+    grown = OWNER.replace(
+        'print("locked"', 'import os\nif os.fork() == 0:\n    time.sleep(3)\n    os._exit(0)\nprint("locked"'
+    )
+    with subprocess.Popen([sys.executable, "-c", grown, str(root)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        open_index(root).close()
+
+
+def test_a_writer_refused_for_its_settings_leaves_no_folder(root: Path) -> None:
+    with pytest.raises(ConfigError):
+        Index.open(root, extractor=ReplayExtractor(stored(root.parent)), config=IndexConfig(chunk_tokens=8))
+    assert not root.exists()
+
+
+def stored(folder: Path) -> Path:
+    path = folder / "openie.jsonl"
+    path.write_text('{"_id": "a", "entities": [], "triples": []}\n')
+    return path
