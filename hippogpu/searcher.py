@@ -117,11 +117,11 @@ class Searcher:
         return self._backend.name
 
     def passage(self, row: int) -> Passage:
-        """The passage of a row, under the first of its ids."""
+        """The passage of a row of the generation there is now, under the first of its ids."""
         return self._generation.snapshot.passages.passage(row)
 
     def aliases(self) -> dict[str, list[str]]:
-        """Every id of each passage, by its first; a chunk's parent is among the ids of the chunk."""
+        """Every id of each passage there is now, by its first; a chunk's parent is among the ids of the chunk."""
         passages = self._generation.snapshot.passages
         first = [passages.ids[int(number)] for number in passages.first]
         names: dict[str, list[str]] = {id_: [] for id_ in first}

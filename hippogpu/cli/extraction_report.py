@@ -82,6 +82,7 @@ def extraction_value(chosen: Chosen, report: ExtractionReport) -> dict[str, Any]
         "quarantined": [{"id": id_, "reason": reason} for id_, reason in report.quarantined],
         "untouched": report.untouched,
         "drops": dict(report.drops),
+        "forced": report.forced or None,
         "seconds": round(report.seconds, 3),
         "passages_a_second": round(report.done / report.seconds, 3) if report.seconds else None,
         "by_length": [_length_value(row) for row in report.by_length],
@@ -163,6 +164,12 @@ def tell(chosen: Chosen, report: ExtractionReport, *, quiet: bool) -> None:
     alone = [f"{id_}: {why}" for id_, why in report.quarantined]
     note_list("Left alone after repeated failures (--retry-failed tries them again)", alone)
     note_list("Damaged lines of extraction logs, passed over", report.damage)
+    if report.forced and report.reused:
+        note(
+            f"Goes on with the forced reading of {report.forced}: {report.reused:,} passages were read since. To begin "
+            "anew, give it up first: gc --unfinished.",
+            quiet=quiet,
+        )
     if report.torn is not None:
         size, place = report.torn
         note(f"The last line of the log was cut short: its {size:,} bytes were moved to {place}.", quiet=quiet)
@@ -174,11 +181,11 @@ def _tell_reader(name: str, report: ExtractionReport, *, quiet: bool) -> None:
     """Why the extractor had nothing to read, or what a language model would have done otherwise."""
     others = " or ".join(other for other in report.records if other != name)
     if others and not (report.done or report.failed):
-        note(f"Every passage keeps the record it has, by {others}. Another folder would read them anew.", quiet=quiet)
+        note(f"Every passage keeps the record it has, by {others}. --force extract reads them anew.", quiet=quiet)
     if name.startswith(SPACY) and report.done:
         note(
             f"Read by {name}, without a language model: entities and the sentences they stand in. A language model "
-            "states which relation holds between them, and reads other languages; it needs a folder of its own, for a "
-            "passage keeps its record. See docs/llm.md.",
+            "states which relation holds between them, and reads other languages: --force extract with --url and "
+            "--model. See docs/llm.md.",
             quiet=quiet,
         )

@@ -137,6 +137,7 @@ def _built(report: CommitReport) -> dict[str, Any]:
         "triples_dropped": dict(report.dropped),
         "truncated": report.truncated,
         "spoiled": report.spoiled,
+        "recovered": report.recovered,
         "diffusion": report.diffusion,
         "seconds": {stage: round(spent, 3) for stage, spent in report.seconds.items()},
     }
@@ -163,6 +164,8 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
         )
     if value["spoiled"]:
         out.print(f"{value['spoiled']:,} stored blocks of vectors were damaged; their texts were encoded again.")
+    if value["recovered"]:
+        out.print(f"{value['recovered']:,} records are lost from the logs; what the index has of them was kept.")
     if value["diffusion"] != "fresh":
         out.print(
             f"Diffused vectors: {value['diffusion']}. Questions walk the graph until they are made: "

@@ -13,9 +13,12 @@ from hippogpu.graph import assemble
 from hippogpu.index.build import counts_of
 from hippogpu.index.edges import EdgeHoldings
 from hippogpu.index.holdings import Holdings
-from hippogpu.openie import verify_log
+from hippogpu.index.reading import log_path
+from hippogpu.openie import NoExtractor, verify_log
+from hippogpu.openie.log_lines import read_lines
 from hippogpu.store import Snapshot, current_manifest, load_snapshot, logs_folder, verify
 from hippogpu.tables import user_pairs
+from hippogpu.text import content_key
 from hippogpu.types import Longs, Tables
 
 
@@ -26,7 +29,7 @@ def verify_index(path: str | Path, *, full: bool = False) -> list[str]:
     full reads every byte: the SHA-256 of each file; where those are right, that every number points inside its table,
     that every text is UTF-8, that ids, phrases and facts are distinct and the latter two sorted, that every fact is
     stated and every phrase named, and that mentions, nodes of user edges, graph and counts are those that follow from
-    the tables; and every line of the extraction logs.
+    the tables; every line of the extraction logs, and that they have the record of every passage that was read.
     IndexMissingError where there is no index, IndexFormatError where a newer version wrote it.
     """
     root = Path(path)
@@ -36,6 +39,7 @@ def verify_index(path: str | Path, *, full: bool = False) -> list[str]:
     if not problems:
         snapshot = load_snapshot(root, current_manifest(root))
         problems = [line for check in _CHECKS for line in _told(check, snapshot)]
+        problems += _told(lambda whole: _records(root, whole), snapshot)
     return problems + [line for log in sorted(logs_folder(root).glob("*.jsonl")) for line in _log_problems(log)]
 
 
@@ -147,6 +151,29 @@ def _counts(snapshot: Snapshot) -> Iterator[str]:
         have = snapshot.manifest.counts.get(name)
         if have != owed.get(name):
             yield f"The manifest counts {have} under '{name}', but there are {owed.get(name)}."
+
+
+def _records(root: Path, snapshot: Snapshot) -> Iterator[str]:
+    """Extractors whose logs lack records that the passages were built of."""
+    passages = snapshot.passages
+    owned: dict[str, dict[str, int]] = {}
+    for row, (name, whole) in enumerate(zip(passages.extractors, passages.wholes, strict=True)):
+        if name not in ("", NoExtractor.name):
+            owned.setdefault(name, {})[content_key(whole)] = row
+    for name, rows in sorted(owned.items()):
+        path, count = log_path(root, name), len(rows)
+        if not path.is_file():
+            yield f"{path}: missing, the log of {count} passages. The index holds what they state."
+            continue
+        for line in read_lines(path):
+            if not isinstance(line, str) and line.record["error"] is None:
+                rows.pop(line.key, None)
+        if rows:
+            first = passages.passage(min(rows.values())).id
+            yield (
+                f"{path}: no record of {len(rows)} of its {count} passages, such as '{first}'. The index holds what "
+                "they state."
+            )
 
 
 _CHECKS: tuple[Check, ...] = (_passages, _phrases, _facts, _mentions, _user_edges, _graph, _counts)

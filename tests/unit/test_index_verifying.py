@@ -133,3 +133,18 @@ def test_an_index_that_was_changed_in_many_ways_keeps_every_promise(root: Path, 
 def test_a_log_that_is_no_plain_file_is_told(made: Path) -> None:
     (logs_folder(made) / "linked.jsonl").symlink_to(made / "CURRENT")
     assert ["linked.jsonl" in line for line in verify_index(made, full=True)] == [True]
+
+
+def test_a_log_that_is_gone_is_named_with_what_it_had(made: Path) -> None:
+    log = made / "openie" / "saying.jsonl"
+    log.unlink()
+    assert verify_index(made) == []
+    (line,) = verify_index(made, full=True)
+    assert line.startswith(f"{log}: missing, the log of 5 passages")
+
+
+def test_a_record_that_a_log_lacks_is_named_by_its_passage(made: Path) -> None:
+    log = made / "openie" / "saying.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    (line,) = verify_index(made, full=True)
+    assert "no record of 1 of its 5 passages, such as 'p4'" in line
