@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from hippogpu.backends import Backend, Graph, steps_for
-from hippogpu.store.files import failures_of, make_own_folder, write_atomically
+from hippogpu.disk import failures_of, make_own_folder, write_atomically
 from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
 _LARGEST_NUMBER_BYTES = 8

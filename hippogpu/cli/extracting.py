@@ -12,13 +12,13 @@ from types import FrameType
 from typing import NamedTuple
 
 from hippogpu.config import Configs, ExtractConfig, ExtractorName, LlmConfig, Prompting, with_values
+from hippogpu.disk import refuse_link
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.index.cleaning import REPLIES
-from hippogpu.index.reading import used_extractors
+from hippogpu.index.logs import used_extractors
 from hippogpu.llm import Llm, Prices, open_llm, prices_of
 from hippogpu.openie import Extractor, LlmExtractor, NoExtractor, ReplayExtractor
 from hippogpu.store import current_manifest, has_index, logs_folder
-from hippogpu.store.files import refuse_link
 
 SPACY = "spacy-"
 

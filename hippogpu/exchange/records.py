@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from hippogpu.errors import CorpusError
 from hippogpu.exchange.parquet_tables import Declared, unfit
 from hippogpu.exchange.values import OnProgress
-from hippogpu.index.reading import log_path, note_use, used_extractors
+from hippogpu.index.logs import log_path, note_use, used_extractors
 from hippogpu.openie import ExtractionLog
 from hippogpu.openie.log_lines import attempt_of, decode_record, encode_line, read_lines
 from hippogpu.store import Snapshot

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hippogpu.disk import sync_folder
 from hippogpu.errors import UsageError
-from hippogpu.store.files import sync_folder
 
 LOCK, _OLD = "LOCK", "replaced"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
+from hippogpu.disk import failures_of
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
 from hippogpu.index.diffusing import Diffusion, kept_diffusion
@@ -35,7 +36,7 @@ from hippogpu.store import (
     write_user_edges,
     write_vectors,
 )
-from hippogpu.store.files import Entry, failures_of
+from hippogpu.store.files import Entry
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
 from hippogpu.types import Csr, Edges, Floats, Tables

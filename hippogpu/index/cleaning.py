@@ -7,13 +7,13 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import replace_atomically
 from hippogpu.errors import StoredIndexError
 from hippogpu.index.forcing import end_forced, forced_reading
 from hippogpu.index.tidying import DIFFUSING
 from hippogpu.openie import ExtractionLog
 from hippogpu.openie.log_lines import Line, raw_lines, read_lines
 from hippogpu.store import Manifest, WriterLock, collect_garbage, current_manifest, load_snapshot, logs_folder
-from hippogpu.store.files import replace_atomically
 from hippogpu.text import content_key
 
 REPLIES = "replies.sqlite"

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import make_own_folder, read_plain, write_atomically
 from hippogpu.errors import ExtractionError
 from hippogpu.openie import Extractor
 from hippogpu.openie.extractor import Remembering
 from hippogpu.store import logs_folder
-from hippogpu.store.files import make_own_folder, read_plain, write_atomically
 
 _MARK, _MARK_BYTES = "forced.json", 10_000
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,28 +9,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hippogpu.config import ExtractConfig
-from hippogpu.errors import ConfigError, ExtractionError
+from hippogpu.errors import ConfigError
 from hippogpu.index.forcing import Forced, begin_forced, finish_forced
+from hippogpu.index.logs import log_path, logged_by, note_use, outcomes_of, used_extractors
 from hippogpu.index.recovering import recovered
 from hippogpu.openie import (
     ExtractionLog,
     ExtractionProgress,
     ExtractionReport,
     Extractor,
-    Logged,
     NoExtractor,
     Outcomes,
     extract_missing,
 )
 from hippogpu.openie.missing import never
-from hippogpu.store import Passages, Snapshot, logs_folder
-from hippogpu.store.files import read_plain, write_atomically
-from hippogpu.text import content_key
+from hippogpu.store import Passages, Snapshot
 from hippogpu.types import Record
 
 OnExtracted = Callable[[ExtractionProgress, int], None]
-_USED = "extractors.json"
-_NAME_BYTES, _USED_BYTES = 100, 1 << 20
 
 
 class Reading(NamedTuple):
@@ -78,7 +72,7 @@ def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader)
     newest = reader.extractor.name if reader.extractor is not None else (used or [""])[-1]
     passages = reopened(passages, newest)
     asked = [newest] if newest and reader.extractor is None else []
-    logs = {name: _outcomes(root, name) for name in [*asked, *_others(passages, used, newest)]}
+    logs = {name: outcomes_of(root, name) for name in [*asked, *_others(passages, used, newest)]}
     names = _owners(passages, keys, {name: log.finished for name, log in logs.items()}, newest=newest)
     kept = Counter(names[row] for row in passages.rows if names[row] in logs)
     if reader.extractor is not None:
@@ -107,11 +101,11 @@ def collect(
     """
     passages = reopened(passages, newest)
     if forced is not None:
-        again = _outcomes(root, forced.extractor, since=forced.lines).finished
+        again = outcomes_of(root, forced.extractor, since=forced.lines).finished
         own = [forced.extractor if key in again else name for name, key in zip(passages.extractors, keys, strict=True)]
         passages = replace(passages, extractors=own)
     used = used_extractors(root)
-    logs = {name: _logged(root, name) for name in dict.fromkeys([newest, *_others(passages, used, newest)]) if name}
+    logs = {name: logged_by(root, name) for name in dict.fromkeys([newest, *_others(passages, used, newest)]) if name}
     successes = {name: log.records for name, log in logs.items()}
     held = {name: {key for key, record in log.items() if record.error is None} for name, log in successes.items()}
     names = _owners(passages, keys, held, newest=newest)
@@ -125,28 +119,6 @@ def collect(
     )
     damage = tuple(line for log in logs.values() for line in log.damage)
     return Reading(replace(passages, extractors=names), records, damage, len(found))
-
-
-def log_path(root: Path, extractor: str) -> Path:
-    """Where an extractor's log lies: its name; a digest tells names apart that no file can be called by."""
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in extractor)
-    safe = safe.encode()[:_NAME_BYTES].decode(errors="ignore")
-    name = safe if safe == extractor else f"{safe}-{content_key(extractor)[:8]}"
-    return logs_folder(root) / f"{name}.jsonl"
-
-
-def used_extractors(root: Path) -> list[str]:
-    """The names of the extractors that have read passages of this folder, the last one at the end."""
-    path = logs_folder(root) / _USED
-    try:
-        names = json.loads(read_plain(path, most_bytes=_USED_BYTES))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except (OSError, ValueError, RecursionError) as error:
-        raise ExtractionError(f"'{path}' cannot be read ({error}). Remove it: only the order is lost.") from error
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ExtractionError(f"'{path}' is no list of names. Remove it: only the order is lost.")
-    return names
 
 
 def reopened(passages: Passages, newest: str) -> Passages:
@@ -224,18 +196,6 @@ def _extracted(
     return report
 
 
-def note_use(root: Path, name: str) -> None:
-    """Puts the extractor at the end of those used."""
-    used = used_extractors(root)
-    if used[-1:] == [name]:
-        return
-    path = logs_folder(root) / _USED
-    try:
-        write_atomically(path, json.dumps([*(other for other in used if other != name), name]).encode("ascii"))
-    except OSError as error:
-        raise ExtractionError(f"'{path}' cannot be written ({error}). Make room, then run again.") from error
-
-
 def _failures(
     passages: Passages, names: Sequence[str], keys: Sequence[str], newest: str, log: Outcomes | None
 ) -> tuple[tuple[str, str], ...]:
@@ -255,19 +215,3 @@ def _failures(
             "or --extractor spacy."
         )
     return tuple((id_, tried[key].reason) for id_, key in open_ids)
-
-
-def _outcomes(root: Path, name: str, *, since: int = 0) -> Outcomes:
-    path = log_path(root, name)
-    if not os.path.lexists(path):
-        return Outcomes(set(), {})
-    with ExtractionLog(path) as log:
-        return log.outcomes(since=since)
-
-
-def _logged(root: Path, name: str) -> Logged:
-    path = log_path(root, name)
-    if not os.path.lexists(path):
-        return Logged({}, {}, ())
-    with ExtractionLog(path) as log:
-        return log.load()

@@ -13,10 +13,11 @@ from hippogpu.graph import assemble
 from hippogpu.index.build import counts_of
 from hippogpu.index.edges import EdgeHoldings
 from hippogpu.index.holdings import Holdings
-from hippogpu.index.reading import log_path
+from hippogpu.index.logs import log_path
 from hippogpu.openie import NoExtractor, verify_log
 from hippogpu.openie.log_lines import read_lines
 from hippogpu.store import Snapshot, current_manifest, load_snapshot, logs_folder, verify
+from hippogpu.store.opening import TRIES, read_pointer
 from hippogpu.tables import user_pairs
 from hippogpu.text import content_key
 from hippogpu.types import Longs, Tables
@@ -32,7 +33,16 @@ def verify_index(path: str | Path, *, full: bool = False) -> list[str]:
     the tables; every line of the extraction logs, and that they have the record of every passage that was read.
     IndexMissingError where there is no index, IndexFormatError where a newer version wrote it.
     """
-    root = Path(path)
+    root, tries = Path(path), 0
+    while True:
+        tries, pointer = tries + 1, read_pointer(root)
+        problems = _problems(root, full=full)
+        # A writer beside may have removed the generation that was looked at.
+        if not problems or tries >= TRIES or read_pointer(root) == pointer:
+            return problems
+
+
+def _problems(root: Path, *, full: bool) -> list[str]:
     problems = verify(root, full=full)
     if not full:
         return problems

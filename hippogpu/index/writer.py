@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -11,20 +11,22 @@ from typing import Self
 
 from hippogpu.backends import load_backend
 from hippogpu.config import DiffuseRule, ExtractConfig, ForceRule, IndexConfig, RunConfig, SearchConfig
-from hippogpu.corpus import chunk, distinct
+from hippogpu.corpus import distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, UsageError
 from hippogpu.index.build import CommitReport, Progress, Stages, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport, PlacedEdges
 from hippogpu.index.forcing import Forced, end_forced, forced_reading
-from hippogpu.index.holdings import AddReport, DeleteReport, Holdings, chunk_of_another, unstorable
-from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened, used_extractors
+from hippogpu.index.grouping import grouped
+from hippogpu.index.holdings import AddReport, DeleteReport, Holdings
+from hippogpu.index.logs import used_extractors
+from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened
 from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
 from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot
-from hippogpu.types import Passage, Refusal, UserEdge
+from hippogpu.types import Passage, UserEdge
 
 
 class Index:
@@ -101,9 +103,8 @@ class Index:
         """Takes in passages for the next commit: new ids are added, known ids with new content are updates."""
         self._extraction = None
         kept, refused, duplicates = distinct(passages)
-        unfit: list[Refusal] = []
-        # Chunking may fail at any passage: nothing is taken in before all are chunked.
-        report = self._holdings.add(list(self._groups(kept, unfit)))
+        groups, unfit = grouped(kept, self.config, self._embedder)
+        report = self._holdings.add(groups)
         gone = self._edges.forget_ends(self._holdings)
         refused = (*refused, *unfit, *report.refused)
         return report._replace(refused=refused, duplicates=duplicates, edges_gone=gone)
@@ -293,34 +294,6 @@ class Index:
         stored = self._stored
         holdings = Holdings(stored.passages if stored else None, chunked=self.config.chunk_tokens > 0)
         return holdings, EdgeHoldings(stored.user_edges if stored else (), holdings, rule=self.config.text_rule)
-
-    def _groups(self, passages: Iterable[Passage], unfit: list[Refusal]) -> Iterator[tuple[str, list[Passage]]]:
-        """Each passage with what is stored for it: itself, or its chunks."""
-        for passage in passages:
-            reason = unstorable(passage)
-            if reason is not None:
-                unfit.append(Refusal(f"passage '{passage.id}'", reason))
-                continue
-            if self.config.chunk_tokens and chunk_of_another(passage):
-                reason = (
-                    "its id and 'chunk_of' name it a chunk, which in this index only chunking does; give another id"
-                )
-                unfit.append(Refusal(f"passage '{passage.id}'", reason))
-                continue
-            try:
-                parts = self._chunks_of(passage) if self.config.chunk_tokens else [passage]
-            except CorpusError as error:
-                unfit.append(Refusal(f"passage '{passage.id}'", str(error)))
-                continue
-            yield passage.id, parts
-
-    def _chunks_of(self, passage: Passage) -> list[Passage]:
-        return chunk(
-            passage,
-            window_tokens=self.config.chunk_tokens,
-            overlap_tokens=self.config.chunk_overlap,
-            token_counts=self._embedder.token_counts,
-        )
 
     def _require_open(self) -> None:
         if self._lock is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 from contextlib import suppress
 from itertools import islice
@@ -12,11 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from hippogpu.disk import make_folder, open_plain, sync_folder, write_all
 from hippogpu.errors import ExtractionError, UsageError
 from hippogpu.openie.log_lines import attempt_of, decode_record, encode_line, fault, read_lines
 from hippogpu.types import Record
 
 _BLOCK = 1 << 16
+_APPENDING = os.O_APPEND | os.O_CREAT
 
 
 class Torn(NamedTuple):
@@ -69,11 +70,13 @@ class ExtractionLog:
         self._synced_at = time.monotonic()
         self._file = -1
         try:
-            _make_folder(self.path.parent)
-            self._file = _opened(self.path, os.O_RDWR)
+            if self.path.parent.is_symlink():
+                raise OSError(errno.ELOOP, f"'{self.path.parent}' is a symbolic link")
+            make_folder(self.path.parent)
+            self._file = open_plain(self.path, os.O_RDWR | _APPENDING)
             self.torn = _mend_tail(self.path, self._file)
             os.fsync(self._file)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         except OSError as error:
             self._let_go()
             raise self._unwritable(error) from error
@@ -90,7 +93,7 @@ class ExtractionLog:
         line = encode_line(key, record, attempt=attempt)
         before = self._size()
         try:
-            _write_all(self._file, line)
+            write_all(self._file, line)
             if time.monotonic() - self._synced_at >= self._sync_every_s:
                 self._sync()
         except OSError as error:
@@ -204,16 +207,16 @@ def _mend_tail(path: Path, file: int) -> Torn | None:
     if not tail:
         return None
     if fault(tail + b"\n") is None:
-        _write_all(file, b"\n")
+        write_all(file, b"\n")
         return None
     aside = path.with_name(path.name + ".torn")
-    torn = _opened(aside, os.O_WRONLY)
+    torn = open_plain(aside, os.O_WRONLY | _APPENDING)
     try:
-        _write_all(torn, tail + b"\n")
+        write_all(torn, tail + b"\n")
         os.fsync(torn)
     finally:
         os.close(torn)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     os.ftruncate(file, start)
     return Torn(len(tail), aside)
 
@@ -228,42 +231,3 @@ def _last_line_at(file: int, size: int) -> int:
             return start + found + 1
         at = start
     return 0
-
-
-def _opened(path: Path, access: int) -> int:
-    """A plain file, open for appending and made when there is none; OSError for a link, a pipe, or a folder."""
-    file = os.open(path, access | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
-    if stat.S_ISREG(os.fstat(file).st_mode):
-        return file
-    os.close(file)
-    raise OSError(errno.EINVAL, "it is no plain file")
-
-
-def _make_folder(folder: Path) -> None:
-    """Makes a folder, and those above it, where it is missing, and waits for the new names; OSError for a link."""
-    if folder.is_symlink():
-        raise OSError(errno.ELOOP, f"'{folder}' is a symbolic link")
-    missing = []
-    while not folder.exists():
-        missing.append(folder)
-        folder = folder.parent
-    for folder in reversed(missing):
-        os.mkdir(folder)
-        _sync_folder(folder.parent)
-
-
-def _write_all(file: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        taken = os.write(file, rest)
-        if not taken:
-            raise OSError(errno.EIO, "the system takes no more bytes")
-        rest = rest[taken:]
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

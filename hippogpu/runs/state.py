@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import write_atomically
 from hippogpu.errors import UsageError
 from hippogpu.runs.identity import Identity
-from hippogpu.store.files import write_atomically
 
 STATE, LOCK = "state.json", "LOCK"
 

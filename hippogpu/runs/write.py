@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hippogpu.corpus import Query
+from hippogpu.disk import sync_folder, write_atomically
 from hippogpu.errors import CorpusError, UsageError
 from hippogpu.runs.formats import Answer, Format, Sink, format_of
 from hippogpu.runs.identity import Identity, differences
 from hippogpu.runs.state import State, clear, held, read_state, remove, write_state
-from hippogpu.store.files import sync_folder, write_atomically
 from hippogpu.types import Ranking, Refusal
 
 LISTED_REFUSALS = 1000

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import read_plain, sync_folder
 from hippogpu.errors import StoredIndexError
-from hippogpu.store.files import read_plain, sync_folder
 from hippogpu.store.generations import MANIFEST_BYTES, current_manifest, files_folder, logs_folder, manifest_path
 from hippogpu.store.manifest import INDEX_FILE, Manifest, from_json
 

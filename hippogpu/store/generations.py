@@ -9,15 +9,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import failures_of, make_own_folder, read_plain, sync_folder, unwritable, write_atomically
 from hippogpu.errors import IndexDamagedError, IndexMissingError, StoredIndexError
-from hippogpu.store.files import (
-    failures_of,
-    make_own_folder,
-    read_plain,
-    sync_folder,
-    unwritable,
-    write_atomically,
-)
 from hippogpu.store.manifest import Manifest, from_json, to_json
 
 CURRENT = "CURRENT"

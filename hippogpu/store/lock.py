@@ -15,15 +15,8 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
+from hippogpu.disk import make_folder, refuse_link, sync_folder, sync_name, unwritable, write_all
 from hippogpu.errors import IndexLockedError, StoredIndexError
-from hippogpu.store.files import (
-    make_folder,
-    refuse_link,
-    sync_folder,
-    sync_name,
-    unwritable,
-    write_all,
-)
 from hippogpu.store.generations import has_index
 
 LOCK = "LOCK"

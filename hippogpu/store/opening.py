@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from hippogpu.disk import read_plain
 from hippogpu.errors import IndexDamagedError
-from hippogpu.store.files import read_plain
 from hippogpu.store.generations import CURRENT, current_manifest
 from hippogpu.store.snapshot import Snapshot, load_snapshot
 
@@ -40,10 +40,6 @@ def open_current(root: Path) -> Opened:
         tries, pointer = tries + 1, read_pointer(root)
         try:
             return Opened(load_snapshot(root, current_manifest(root)), pointer)
-        except FileNotFoundError:
-            # Removed between the look at it and its opening: the next try finds it missing, or a newer generation.
-            if tries >= TRIES:
-                raise
         except IndexDamagedError:
             if tries >= TRIES or read_pointer(root) == pointer:
                 raise

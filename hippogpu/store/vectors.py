@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from hippogpu.disk import failures_of, sync_folder
 from hippogpu.errors import IndexDamagedError
 from hippogpu.store.columns import Columns, read_columns
-from hippogpu.store.files import Entry, failures_of, sync_folder, write_table
+from hippogpu.store.files import Entry, write_table
 from hippogpu.store.mapped import damaged, mapped
 from hippogpu.text import content_key
 from hippogpu.types import Bools, Floats

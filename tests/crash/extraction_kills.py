@@ -26,7 +26,7 @@ from typing import Any
 from hippogpu import Index, Passage
 from hippogpu.config import ExtractConfig, LlmConfig
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.index.reading import log_path
+from hippogpu.index.logs import log_path
 from hippogpu.llm import Llm, ReplyCache
 from hippogpu.llm.http import HttpEngine
 from hippogpu.openie import ExtractionLog, LlmExtractor

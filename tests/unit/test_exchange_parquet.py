@@ -20,7 +20,7 @@ from hippogpu.corpus import read_edges
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import UsageError
 from hippogpu.exchange import export_index, import_parquet
-from hippogpu.index.reading import log_path
+from hippogpu.index.logs import log_path
 from hippogpu.openie import ExtractionLog
 from hippogpu.store import current_manifest, verify
 from hippogpu.text import content_key

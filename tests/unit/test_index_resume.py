@@ -16,7 +16,7 @@ from small_index import PASSAGES, Counting, Saying, hashes, index_of, open_index
 from hippogpu import Index, IndexConfig, Searcher
 from hippogpu.config import PROFILES
 from hippogpu.errors import ConfigError, IndexMissingError
-from hippogpu.index.reading import log_path
+from hippogpu.index.logs import log_path
 from hippogpu.store import current_manifest
 
 READ_BEFORE = {"in_extraction": ["p3", "p4"]}

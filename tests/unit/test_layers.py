@@ -12,7 +12,7 @@ from source_imports import PACKAGE, ROOT, Import, all_imports, imports_in, impor
 # Lowest first. A room may import the rooms of the lines above its own, and itself; never a room of its own line.
 LAYERS = (
     {"errors", "text"},
-    {"types"},
+    {"types", "disk"},
     {"config"},
     {"llm"},
     {"corpus", "openie", "embed", "tables", "backends", "store"},

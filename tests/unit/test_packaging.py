@@ -82,7 +82,9 @@ def test_a_package_is_pinned_twice_only_for_different_pythons() -> None:
     assert not marked & set(unmarked)
 
 
-@pytest.mark.parametrize("extra", ["core", "minilm", "faiss", "eval", "http", "nlp", "bench", "dev", "qdrant", "chroma", "milvus"])
+@pytest.mark.parametrize(
+    "extra", ["core", "minilm", "faiss", "eval", "http", "nlp", "bench", "dev", "qdrant", "chroma", "milvus"]
+)
 def test_what_the_cpu_sets_need_is_pinned(extra: str) -> None:
     named = core_packages() if extra == "core" else {r.name for r in requirements(extra)}
     assert {canonicalize_name(name) for name in named} <= pinned_names()

@@ -18,10 +18,11 @@ import pytest
 from small_index import Saying, file_of, index_of, open_index
 
 from hippogpu import SearchConfig, Searcher
+from hippogpu.disk import make_folder, write_atomically
 from hippogpu.errors import HippoError, IndexDamagedError, StoredIndexError
 from hippogpu.store import current_manifest, load_snapshot, verify
 from hippogpu.store.columns import read_table
-from hippogpu.store.files import Entry, make_folder, write_array, write_atomically, write_table
+from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.mapped import read_array, sha256_of
 
 ROLES = (
