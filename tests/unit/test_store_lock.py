@@ -171,6 +171,8 @@ def test_an_owner_that_was_stopped_keeps_the_folder(root: Path) -> None:
 def test_an_owner_that_died_and_was_not_waited_for_leaves_the_folder_free(root: Path) -> None:
     with owner_of(root) as process:
         process.kill()
+        while Path(f"/proc/{process.pid}/task").exists() and len(os.listdir(f"/proc/{process.pid}/task")) > 1:
+            time.sleep(0.01)
         while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
             time.sleep(0.01)
         WriterLock(root).release()
