@@ -104,8 +104,8 @@ def failures_of(path: Path) -> Iterator[None]:
 def unwritable(path: Path, error: OSError) -> StoredIndexError:
     step = _NEXT_STEP.get(error.errno or 0, "Mend that")
     return StoredIndexError(
-        f"'{path}' cannot be written: {error.strerror or error}. The index is as it was, and finished extractions are "
-        f"kept. {step}, then run again."
+        f"'{path}' cannot be written: {error.strerror or error}. What was there before is as it was, and finished "
+        f"extractions are kept. {step}, then run again."
     )
 
 

@@ -54,7 +54,8 @@ def _plain(verb: Callable[Arguments, None]) -> Callable[Arguments, None]:
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
             complain(
-                "Interrupted. What was extracted, encoded and diffused is kept: run the same command again to go on."
+                "Interrupted. What was finished is kept, nothing is there by half, and an index is as its last commit "
+                "left it: run the same command again to go on."
             )
             raise typer.Exit(INTERRUPTED) from error
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple, Self
 
 import typer
 
@@ -22,6 +22,7 @@ from hippogpu.store import Encoder, current_manifest
 from hippogpu.types import Passage, Refusal
 
 Test = Callable[[Passage], bool]
+_SHOWN_FIELDS = 20
 
 
 def delete(
@@ -47,9 +48,9 @@ def delete(
 ) -> None:
     """Delete passages: the index becomes the one that never had them, in one commit.
 
-    The id of a chunked document stands for all its chunks. --text and --where together choose what fits both. The
-    records of what was deleted stay in the extraction log, so that it is not read again if it comes back; gc --forget
-    removes them.
+    The id of a chunked document stands for all its chunks. --text and --where together choose what fits both, and that
+    goes beside the ids that are named. Behind -- an id may begin with a dash. The records of what was deleted stay in
+    the extraction log, so that it is not read again if it comes back; gc --forget removes them.
 
     \b
     hippogpu delete wiki.hippo p17 p18
@@ -62,11 +63,15 @@ def delete(
         raise UsageError("Nothing was named to delete. Give ids, --ids FILE, --text TEXT or --where KEY=VALUE.")
     encoder = current_manifest(folder).encoder
     named, refused = _ids_of(ids_file) if ids_file else ([], [])
-    tests = [_says(text)] * bool(text) + [_has(condition) for condition in where or ()]
+    conditions = [_Condition.of(condition) for condition in where or ()]
+    tests = [_says(text)] * bool(text) + [condition.holds for condition in conditions]
     with Index.open(folder, embedder=deferred(folder, encoder), run=run) as writer:
         chosen = [*(ids or ()), *named]
         if tests:
-            chosen += writer.ids_where(lambda passage: all(test(passage) for test in tests))
+            fitting = writer.ids_where(lambda passage: all(test(passage) for test in tests))
+            chosen += fitting
+            if not fitting:
+                note(_none_fits(writer, conditions), quiet=quiet)
         report = writer.delete(chosen)
         commit = None
         if report.deleted and not dry_run:
@@ -82,7 +87,9 @@ def gc(
     folder: options.Folder,
     grace: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Seconds for which a generation stays after it was replaced (default 60)."),
+        typer.Option(
+            min=0.0, help="Seconds for which a generation stays after it was replaced (default 60; 0 with --forget)."
+        ),
     ] = None,
     unfinished: Annotated[
         bool, typer.Option("--unfinished", help="Also remove vectors and columns that a run which was cut short left.")
@@ -104,7 +111,9 @@ def gc(
     hippogpu gc wiki.hippo --forget
     """
     run = read_configs(config).run
-    report = clean_index(folder, grace_s=run.grace_s if grace is None else grace, unfinished=unfinished, forget=forget)
+    # What is to be forgotten is to be gone now.
+    grace_s = grace if grace is not None else 0.0 if forget else run.grace_s
+    report = clean_index(folder, grace_s=grace_s, unfinished=unfinished, forget=forget)
     if json:
         print_json({"index": str(folder), **report._asdict()})
         return
@@ -114,7 +123,10 @@ def gc(
         + "."
     )
     if report.kept:
-        note(f"{report.kept:,} earlier generations stay: they were replaced too short a time ago.", quiet=quiet)
+        note(
+            f"{report.kept:,} earlier generations stay, replaced less than {grace_s:g} s ago (--grace 0 removes them).",
+            quiet=quiet,
+        )
 
 
 def deferred(folder: Path, encoder: Encoder) -> DeferredEmbedder:
@@ -158,21 +170,52 @@ def _says(texts: Sequence[str] | None) -> Test:
     return lambda passage: passage.text in wanted or f"{passage.title}\n{passage.text}" in wanted
 
 
-def _has(condition: str) -> Test:
-    """Whether the metadata has KEY=VALUE: the value as text or as JSON, by itself or in a list."""
-    key, equals, value = condition.partition("=")
-    if not (key and equals):
-        raise UsageError(f"--where needs KEY=VALUE. Got '{condition}'.")
-    wanted = {json_format.dumps(one, sort_keys=True) for one in _readings(value)}
+class _Condition(NamedTuple):
+    """KEY=VALUE: the key of a field, or the way to a nested one with dots, and what VALUE may mean."""
 
-    def test(passage: Passage) -> bool:
-        if key not in passage.meta:
-            return False
-        found = passage.meta[key]
-        ones = [found, *found] if isinstance(found, list) else [found]
-        return any(json_format.dumps(one, sort_keys=True) in wanted for one in ones)
+    key: str
+    values: tuple[object, ...]
 
-    return test
+    @classmethod
+    def of(cls, text: str) -> Self:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise UsageError(f"--where needs KEY=VALUE. Got '{text}'.")
+        return cls(key, tuple(_readings(value)))
+
+    def holds(self, passage: Passage) -> bool:
+        """Whether the metadata has one of the values there, by itself or in a list."""
+        return any(_same(one, value) for one in self.found(passage) for value in self.values)
+
+    def found(self, passage: Passage) -> list[object]:
+        """What the metadata has under the key, the members of a list too."""
+        at: object = passage.meta
+        for name in [self.key] if self.key in passage.meta else self.key.split("."):
+            if not isinstance(at, Mapping) or name not in at:
+                return []
+            at = at[name]
+        return [at, *at] if isinstance(at, list) else [at]
+
+
+def _same(one: object, value: object) -> bool:
+    """Whether two JSON values are equal: numbers by value, and no truth is a number."""
+    return one == value and isinstance(one, bool) == isinstance(value, bool)
+
+
+def _none_fits(writer: Index, conditions: Sequence[_Condition]) -> str:
+    """What to tell where nothing was chosen: fields that no passage has, and those that there are."""
+    known: set[str] = set()
+
+    def learn(passage: Passage) -> bool:
+        known.update(map(str, passage.meta))
+        return any(condition.found(passage) for condition in conditions)
+
+    fields = writer.ids_where(learn)
+    if conditions and not fields:
+        names = ", ".join(repr(condition.key) for condition in conditions)
+        have = ", ".join(sorted(known)[:_SHOWN_FIELDS]) or "none"
+        return f"No passage has the field {names} in its metadata. Fields there are: {have}."
+    return "No passage fits."
 
 
 def _readings(value: str) -> Iterator[object]:

@@ -15,6 +15,8 @@ from hippogpu.store import Snapshot
 from hippogpu.types import Refusal
 
 COLUMNS = ("passage", "other_passage", "phrase", "other_phrase", "kind", "weight")
+HEADS = ("\t".join(COLUMNS), ",".join(COLUMNS))
+"""How such a file begins."""
 _BREAK = re.compile("[\t\n\r]")
 
 Row = tuple[str, str, str, str, str, str]

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hippogpu.errors import UsageError
-from hippogpu.exchange.edge_list import write_edge_list
-from hippogpu.exchange.graphml import write_graphml
+from hippogpu.exchange.edge_list import HEADS, write_edge_list
+from hippogpu.exchange.graphml import XML_HEAD, write_graphml
+from hippogpu.exchange.packing import begins_with
 from hippogpu.exchange.parquet_export import write_parquet
 from hippogpu.exchange.parquet_head import is_export
 from hippogpu.exchange.points import store_of, write_store
@@ -23,7 +24,7 @@ from hippogpu.exchange.values import (
     form_of,
     silent,
 )
-from hippogpu.store import Snapshot, current_manifest, load_snapshot
+from hippogpu.store import Snapshot, current_manifest, load_snapshot, require_whole
 
 
 def export_index(
@@ -46,7 +47,12 @@ def export_index(
     form = form or form_of(goal)
     if form not in VECTOR_STORES and tuple(what) != ("passages",):
         raise UsageError(f"What to write can be chosen for {', '.join(VECTOR_STORES)}; {form} holds all there is.")
-    snapshot = load_snapshot(root, current_manifest(root))
+    if goal.resolve().is_relative_to(root.resolve()):
+        raise UsageError(f"'{goal}' lies in the folder of the index itself. Name a target outside '{root}'.")
+    manifest = current_manifest(root)
+    # An export under checksums of its own would hide what was altered here.
+    require_whole(root, manifest, roles=manifest.files)
+    snapshot = load_snapshot(root, manifest)
     with whole(goal, overwrite=overwrite, replaceable=_replaceable(form)) as made:
         written = _write(form, root, snapshot, made, what, on_progress)
     return ExportReport(form, goal, written.rows, bytes_of(goal), written.refused, written.replaced, written.notes)
@@ -68,4 +74,6 @@ def _replaceable(form: Form) -> Callable[[Path], bool]:
     """Whether a path is an export of the form, so that another may take its place."""
     if form == "parquet":
         return lambda path: path.is_dir() and is_export(path)
-    return store_of(form).is_store if form in VECTOR_STORES else Path.is_file
+    if form in VECTOR_STORES:
+        return store_of(form).is_store
+    return lambda path: begins_with(path, [XML_HEAD] if form == "graphml" else HEADS)

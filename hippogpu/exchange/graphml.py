@@ -20,7 +20,7 @@ _ENTITIES = {"\r": "&#13;"}
 _REPLACEMENT = "\ufffd"
 _BLOCK_NODES = 8192
 
-_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
+XML_HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" \
 xsi:schemaLocation="http://graphml.graphdrawing.org/xmlns http://graphml.graphdrawing.org/xmlns/1.0/graphml.xsd">
 <key id="kind" for="node" attr.name="kind" attr.type="string"/>
@@ -42,7 +42,7 @@ def write_graphml(snapshot: Snapshot, path: Path, on_progress: OnProgress) -> Wr
     fit = _Fit()
     nodes, edges, done = snapshot.graph.nodes, snapshot.graph.nonzeros // 2, 0
     with text_file(path) as out:
-        out.write(_HEAD)
+        out.write(XML_HEAD)
         for number, line in enumerate(_nodes(snapshot, fit), start=1):
             out.write(line)
             if number % _BLOCK_NODES == 0 or number == nodes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO, cast
@@ -24,3 +25,16 @@ def text_file(path: Path) -> Iterator[TextIO]:
             io.TextIOWrapper(cast("io.BufferedWriter", packed), "utf-8", newline="") as text,
         ):
             yield text
+
+
+def begins_with(path: Path, heads: Sequence[str]) -> bool:
+    """Whether a file, packed or plain, begins with one of these texts."""
+    if not path.is_file():
+        return False
+    wanted = [head.encode() for head in heads]
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            start = file.read(max(map(len, wanted)))
+    except (OSError, EOFError, zlib.error):
+        return False
+    return start.startswith(tuple(wanted))

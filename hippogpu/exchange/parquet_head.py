@@ -51,6 +51,11 @@ def is_export(folder: Path) -> bool:
 def read_head(folder: Path) -> Head:
     """The head of the export in a folder; CorpusError when there is none that can be read here."""
     path = folder / HEAD
+    if not folder.is_dir():
+        what = "is a file, and an export is a folder" if folder.exists() else "does not exist"
+        raise CorpusError(
+            f"'{folder}' {what}. Name the folder of an export (--from parquet), or another form by --from."
+        )
     if not path.is_file() or path.is_symlink():
         raise CorpusError(f"'{folder}' holds no export: there is no file '{HEAD}' in it. Name the folder of one.")
     if path.stat().st_size > _MOST_BYTES:

@@ -73,8 +73,11 @@ def _passages(folder: Path, texts: Table, ids: Table) -> Passages:
     path = folder / "passages.parquet"
     pairs = zip(texts.texts("title"), texts.texts("text"), strict=True)
     wholes = [identity(*pair) for pair in pairs]
-    if not wholes or not all(one.strip() for one in wholes) or len(set(wholes)) < len(wholes):
-        raise unfit(path, "it holds no passage, one without text, or one text twice")
+    bare = next((row for row, one in enumerate(wholes) if not one.strip()), None)
+    if bare is not None:
+        raise unfit(path, f"row {bare} has neither title nor text")
+    if len(set(wholes)) < len(wholes):
+        raise unfit(path, "a text comes twice")
     names, titles, metas = (ids.texts(name) for name in ("id", "title", "meta"))
     if not all(names) or len(set(names)) < len(names):
         raise unfit(folder / "ids.parquet", "an id is empty or there twice")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hippogpu.disk import sync_folder
-from hippogpu.errors import UsageError
+from hippogpu.errors import HippoError, UsageError
 
 LOCK, _OLD = "LOCK", "replaced"
 
@@ -32,6 +32,11 @@ def whole(target: Path, *, overwrite: bool, replaceable: Callable[[Path], bool])
             yield folder / target.name
             _sync(folder / target.name)
             _put(folder / target.name, target, folder / _OLD)
+        except OSError as error:
+            raise HippoError(
+                f"'{target}' cannot be written: {error.strerror or error}. Nothing of it was left behind, and what was "
+                "there before is as it was. Make room or set its permissions, then run again."
+            ) from error
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -63,9 +63,9 @@ def form_of(path: Path) -> Form:
     packed = name.endswith(".gz")
     found = _ENDINGS.get(Path(name.removesuffix(".gz")).suffix)
     if found is None or (packed and found not in ("graphml", "edges")):
-        endings = ", ".join(f"{ending} {form}" for ending, form in _ENDINGS.items())
         raise UsageError(
-            f"'{path}' does not say its form. Name it ({', '.join(FORMS)}), or end the name in: {endings}."
+            f"'{path}' does not say by its ending ({', '.join(_ENDINGS)}) what form it has. Name the form: --to of "
+            f"export ({', '.join(FORMS)}), --from of import (parquet, {', '.join(VECTOR_STORES)}), form= in Python."
         )
     return found
 

@@ -26,9 +26,11 @@ from hippogpu.store import (
     load_snapshot,
     publish,
     read_diffused,
+    require_whole,
     write_diffused,
 )
 from hippogpu.store.files import Entry
+from hippogpu.store.manifest import DIFFUSION_SOURCES
 from hippogpu.types import Csr, Floats
 
 # A commit diffuses by itself what takes less than this.
@@ -136,6 +138,7 @@ def diffuse_current(root: Path, *, damping: float, run: RunConfig, on_progress: 
     mark = manifest.diffusion
     if mark is not None and mark.damping == damping and _is_whole(root, manifest):
         return DiffuseReport(manifest.generation, False, damping, mark.error, passages, width)
+    require_whole(root, manifest, roles=DIFFUSION_SOURCES)
     work = Diffusion(root, manifest.files, damping=damping, run=run)
     files, mark = work.run(snapshot.graph, snapshot.passage_vectors, on_progress)
     generation = manifest.generation + 1

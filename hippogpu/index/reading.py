@@ -208,9 +208,9 @@ def _failures(
     tried = log.failed if log is not None else {}
     untried = len({key for _, key in open_ids if key not in tried})
     if untried:
-        reader = f", which '{newest}' has read so far" if newest else ""
+        reader = f", and '{newest}', which has read here so far, is not at hand" if newest else ""
         raise ConfigError(
-            f"{untried} texts of this index{reader} have no record yet. Open it with an extractor; on the command line "
+            f"{untried} texts have no record yet{reader}. Open the index with an extractor; on the command line "
             "name the model again (--url and --model, or [llm] of --config), the stored extractions (--openie FILE), "
             "or --extractor spacy."
         )

@@ -7,13 +7,17 @@ from pathlib import Path
 from hippogpu.config import IndexConfig, as_mapping
 from hippogpu.embed import Embedder
 from hippogpu.errors import ConfigError, EncoderMismatchError
-from hippogpu.store import Encoder, Snapshot
+from hippogpu.store import Encoder, Snapshot, lost_manifest
 
 
 def settled_config(root: Path, stored: Snapshot | None, config: IndexConfig | None) -> IndexConfig:
-    """The index's own settings, those given for a new one; ConfigError when they differ."""
+    """The index's own settings, those given for a new one; ConfigError when they differ.
+
+    One whose CURRENT is lost is made again by the settings that it had, unless others are given.
+    """
     if stored is None:
-        return config or IndexConfig()
+        lost = lost_manifest(root)
+        return config or (lost.config if lost else IndexConfig())
     have = stored.manifest.config
     if config is not None and config != have:
         asked = as_mapping(config)

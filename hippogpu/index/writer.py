@@ -25,8 +25,12 @@ from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopen
 from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
-from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot
+from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot, require_whole
 from hippogpu.types import Passage, UserEdge
+
+# What every commit takes from the generation before, and what one that is not made anew takes too.
+HELD = {"ids", "passages", "edges", "phrases", "facts", "statements_indptr", "statements"}
+TAKEN_OVER = {"passage_vectors", "phrase_vectors", "fact_vectors", "synonym_source", "synonym_target", "synonym_weight"}
 
 
 class Index:
@@ -55,6 +59,7 @@ class Index:
             raise ConfigError("Stored extractions speak of whole passages, so 'chunk_tokens' must be 0 with them.")
         self._holdings, self._edges = self._held()
         self._extraction: ExtractionReport | None = None
+        self._sound: set[str] = set()
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -213,13 +218,17 @@ class Index:
         same = list(reading.passages.extractors) == list(passages.extractors)
         if stored is not None and not force and forced is None and not changed and same:
             return self._unchanged(stored, extraction, reading.damage)
+        anew = force in ("build", "all")
+        if stored is not None:
+            # What is taken over gets a new checksum, under which nobody could tell that it was altered.
+            require_whole(self.root, stored.manifest, roles=HELD if anew else HELD | TAKEN_OVER, sound=self._sound)
         report = build(
             self.root,
             reading,
             extraction,
             self._placed_edges(passages),
             embedder=self._embedder,
-            anew=force in ("build", "all"),
+            anew=anew,
             config=self.config,
             run=self._run,
             encoder=self._encoder,
@@ -229,6 +238,7 @@ class Index:
             stages=stages,
         )
         self._stored = self._load()
+        self._sound = {entry.file for entry in self._stored.manifest.files.values()} if self._stored else set()
         self._holdings.committed(keys, reading.passages.extractors)
         self._edges.committed()
         if forced is not None:

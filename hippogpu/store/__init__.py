@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from hippogpu.store.garbage import Garbage, collect_garbage
-from hippogpu.store.generations import current_manifest, files_folder, has_index, logs_folder, publish
+from hippogpu.store.generations import (
+    current_manifest,
+    files_folder,
+    has_index,
+    logs_folder,
+    lost_manifest,
+    publish,
+)
 from hippogpu.store.lock import WriterLock
 from hippogpu.store.manifest import DIFFUSED, DiffusionMark, Encoder, Manifest, diffusion_sources
 from hippogpu.store.passages import Passages, passages_of, write_passages
@@ -18,7 +25,7 @@ from hippogpu.store.snapshot import (
 )
 from hippogpu.store.user_edges import write_user_edges
 from hippogpu.store.vectors import StoredVectors
-from hippogpu.store.verify import verify
+from hippogpu.store.verify import require_whole, verify
 
 __all__ = [
     "DIFFUSED",
@@ -37,9 +44,11 @@ __all__ = [
     "has_index",
     "load_snapshot",
     "logs_folder",
+    "lost_manifest",
     "passages_of",
     "publish",
     "read_diffused",
+    "require_whole",
     "verify",
     "write_diffused",
     "write_graph",

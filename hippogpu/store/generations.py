@@ -159,7 +159,21 @@ def _says(path: Path, content: bytes) -> bool:
         return False
 
 
+def lost_manifest(root: Path) -> Manifest | None:
+    """Where CURRENT is missing, the newest manifest that can be read: it says by what the index was made."""
+    if has_index(root):
+        return None
+    for path in sorted((root / "manifests").glob("[0-9]*.json"), reverse=True):
+        try:
+            return from_json(read_plain(path, most_bytes=MANIFEST_BYTES), path)
+        except (OSError, StoredIndexError):
+            continue
+    return None
+
+
 def _missing(root: Path) -> IndexMissingError:
+    if lost_manifest(root) is not None:
+        return IndexMissingError(str(_no_pointer(root, "it is missing")))
     if root.exists() and not root.is_dir():
         return IndexMissingError(f"'{root}' is a file and holds no index. Name the folder of one.")
     if not root.exists():

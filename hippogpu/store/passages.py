@@ -57,7 +57,10 @@ class Passages:
         """The passage under the id of that number."""
         whole, title = self.wholes[int(self.rows[number])], self.titles[number]
         if title and not whole.startswith(f"{title}\n"):
-            raise IndexDamagedError(f"The title of passage '{self.ids[number]}' is another's. Index the corpus again.")
+            raise IndexDamagedError(
+                f"The passage of the id '{self.ids[number]}' does not begin with its title: the index is damaged. "
+                "Find the file: hippogpu verify DIR --full"
+            )
         text = whole[len(title) + 1 :] if title else whole
         return Passage(self.ids[number], title, text, self._meta(number))
 

@@ -95,7 +95,7 @@ def test_a_passage_without_stored_extraction_is_listed_and_kept(corpus: Path) ->
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "http", "--encoder", "hashing"], 2, "--url"),
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "vllm", "--encoder", "hashing"], 2, "--model"),
         (["index", "new.hippo", "corpus.jsonl", "--extractor", "none", "--openie", "openie.jsonl"], 2, "'none'"),
-        (["index", "x.hippo", "more.jsonl", "--encoder", "hashing:64"], 2, "1 texts of this index"),
+        (["index", "x.hippo", "more.jsonl", "--encoder", "hashing:64"], 2, "1 texts have no record"),
         (["index", "x.hippo", "corpus.jsonl", "--edges", "bad.toml", "--encoder", "hashing:64"], 1, "bad.toml"),
         (["plan", "extract", "nowhere.jsonl"], 1, "nowhere.jsonl"),
         (["index", "x.hippo", "corpus.jsonl", "--encoder", "hashing:32"], 1, "hashing-64"),
@@ -238,3 +238,22 @@ def test_what_is_refused_is_told_to_the_quiet_too(folder: Path) -> None:
         run_verb(app, "plan", "extract", str(corpus), "-q"),
     ]
     assert [(ran.code, "jsonl:" in ran.err) for ran in runs] == [(1, True)] * len(runs)
+
+
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+from hippogpu.__main__ import main
+
+class Interrupting:
+    def find_spec(name, path=None, target=None):
+        if name == "hippogpu.cli.deleting":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting)
+main()
+"""
+
+
+def test_an_interruption_while_the_program_is_loaded_is_one_line_and_130() -> None:
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED_WHILE_LOADING], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (130, "error: Interrupted before anything was begun.\n")

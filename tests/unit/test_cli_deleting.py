@@ -16,7 +16,7 @@ PASSAGES: tuple[dict[str, Any], ...] = (
     {"_id": "p1", "title": "Oliver Badman", "text": "Oliver is a politician.", "year": 2019, "tags": ["a", "b"]},
     {"_id": "p2", "title": "Montebello", "text": "Montebello is a part of Rockland County.", "year": "2019"},
     {"_id": "p3", "title": "", "text": "Erik Hort was born in Montebello.", "tags": ["b"], "public": True},
-    {"_id": "p 4", "title": "Leith", "text": "Leith is a port."},
+    {"_id": "p 4", "title": "Leith", "text": "Leith is a port.", "place": {"of": {"origin": "sea"}}},
 )
 RECORDS = [{"_id": p["_id"], "entities": [], "triples": [[p["_id"], "is said of", "something"]]} for p in PASSAGES]
 
@@ -59,6 +59,9 @@ def ids(folder: Path) -> list[str]:
         (["--text", "Leith\nLeith is a port.", "--text", "Erik Hort was born in Montebello."], ["p1", "p2"]),
         (["--text", "Leith is a port.", "--where", "tags=b"], ["p1", "p2", "p3", "p 4"]),
         (["p2", "--where", "tags=a"], ["p3", "p 4"]),
+        (["--where", "year=2019.0"], ["p2", "p3", "p 4"]),
+        (["--where", "place.of.origin=sea"], ["p1", "p2", "p3"]),
+        (["--where", 'place={"of": {"origin": "sea"}}'], ["p1", "p2", "p3"]),
     ],
 )
 def test_passages_are_deleted_by_what_names_them(folder: Path, words: list[str], left: list[str]) -> None:
@@ -111,6 +114,28 @@ def test_deleting_loads_no_encoder(folder: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("hippogpu.cli.deleting.stored_embedder", refuse)
     assert delete(folder, "p1", "-q").code == 0
+
+
+def test_a_field_that_no_passage_has_is_told_with_those_there_are(folder: Path) -> None:
+    ran = delete(folder, "--where", "yeer=2019")
+    assert (ran.code, current_manifest(folder).generation) == (0, 1)
+    assert "No passage has the field 'yeer' in its metadata. Fields there are: place, public, tags, year." in ran.err
+    assert "No passage fits." in delete(folder, "--where", "year=1066").err
+
+
+def test_what_is_forgotten_is_gone_at_once(folder: Path) -> None:
+    delete(folder, "p1", "-q")
+    value = json.loads(run_verb(app, "gc", str(folder), "--forget", "--json").out)
+    assert (value["generations"], value["kept"], value["records"]) == (1, 0, 1)
+
+
+def test_an_index_whose_pointer_is_lost_is_made_again_as_it_was(folder: Path) -> None:
+    (folder / "CURRENT").unlink()
+    ran = run_verb(app, "search", str(folder), "who?")
+    assert (ran.code, "it is missing" in ran.err, "verify" in ran.err) == (1, True, True)
+    words = ("index", folder, folder.parent / "corpus.jsonl")
+    assert run_verb(app, *map(str, words), "--json", "-q").code == 0
+    assert current_manifest(folder).encoder.name == "hashing-32"
 
 
 def test_gc_removes_earlier_generations_and_says_what(folder: Path) -> None:

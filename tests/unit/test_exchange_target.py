@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_index import PASSAGES, index_of, stating
+from small_index import PASSAGES, hashes, index_of, open_index, stating
 
 from hippogpu.errors import HippoError, UsageError
 from hippogpu.exchange import export_index, form_of, import_parquet, parquet_export
@@ -78,7 +78,7 @@ def test_an_export_that_fails_leaves_nothing(made: Path, tmp_path: Path, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(parquet_export, "write_records", full_disk)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(HippoError, match=r"x\.parquet' cannot be written: No space left.*Make room"):
         export_index(made, tmp_path / "x.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["small.hippo"]
 
@@ -98,7 +98,7 @@ def test_nothing_but_an_export_is_ever_replaced(made: Path, tmp_path: Path) -> N
     (tmp_path / "x.parquet").mkdir()
     (tmp_path / "x.parquet" / "diary.txt").write_text("mine")
     for target, form in ((tmp_path / "x.parquet", None), (made, "parquet"), (made, "edges"), (tmp_path, "graphml")):
-        with pytest.raises(UsageError, match=r"no export of this form|in the way|exists"):
+        with pytest.raises(UsageError, match=r"no export of this form|in the way|exists|index itself"):
             export_index(made, target, form=form, overwrite=True)  # type: ignore[arg-type]
     assert (tmp_path / "x.parquet" / "diary.txt").read_text() == "mine"
     assert verify(made, full=True) == []
@@ -158,5 +158,27 @@ def test_an_ending_says_the_form(name: str, form: str) -> None:
 
 @pytest.mark.parametrize("name", ["a", "a.json", "a.gz", "a.parquet.gz", "a.db.gz", ".tsv.d"])
 def test_another_ending_says_none(name: str) -> None:
-    with pytest.raises(UsageError, match="does not say its form"):
+    with pytest.raises(UsageError, match="does not say by its ending"):
         form_of(Path(name))
+
+
+@pytest.mark.parametrize("name", ["x.tsv", "x.csv.gz", "x.graphml"])
+def test_a_file_of_another_kind_is_not_replaced(made: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"_id": "mine"}\n')
+    with pytest.raises(UsageError, match="no export of this form"):
+        export_index(made, tmp_path / name, overwrite=True)
+    assert (tmp_path / name).read_text() == '{"_id": "mine"}\n'
+
+
+def test_nothing_is_exported_into_the_index_itself(made: Path) -> None:
+    with pytest.raises(UsageError, match="the folder of the index itself"):
+        export_index(made, made / "x.parquet")
+
+
+def test_an_empty_index_comes_back_empty(made: Path, tmp_path: Path) -> None:
+    with open_index(made) as index:
+        index.delete([passage.id for passage in PASSAGES])
+        index.commit()
+    export_index(made, tmp_path / "x.parquet")
+    import_parquet(tmp_path / "copy.hippo", tmp_path / "x.parquet")
+    assert hashes(tmp_path / "copy.hippo") == hashes(made)

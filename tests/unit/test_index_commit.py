@@ -177,7 +177,7 @@ def test_new_passages_need_an_extractor(made: Path) -> None:
 
     with Index.open(made, embedder=HashingEmbedder(WIDTH)) as index:
         index.add([stating("new", "x|y|z")])
-        with pytest.raises(ConfigError, match="1 texts of this index"):
+        with pytest.raises(ConfigError, match="1 texts have no record"):
             index.commit()
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from small_index import index_of, open_index, stating
+from small_index import hashes, index_of, open_index, stating
 
-from hippogpu import Passage
+from hippogpu import Passage, diffuse_index, export_index
 from hippogpu.config import PROFILES
+from hippogpu.errors import IndexDamagedError
 from hippogpu.index import verify_index
 from hippogpu.store import current_manifest, files_folder, logs_folder, publish, verify
 from hippogpu.store.files import Entry, write_array, write_table
@@ -76,7 +77,7 @@ BROKEN = (
     (table, "phrases", first_text("text", "zzz"), "phrases: they do not ascend"),
     (table, "ids", first_text("id", "b"), "ids: one comes twice"),
     (table, "ids", first_text("meta", "[]"), "meta of passage 'a'"),
-    (table, "ids", first_text("title", "Another"), "title of passage 'a'"),
+    (table, "ids", first_text("title", "Another"), "passage of the id 'a' does not begin with its title"),
     (table, "passages", first_text("whole", "z|is|w"), "passages: a text comes twice"),
     (table, "edges", first_text("passage", "gone"), "stored user edge 'link'"),
 )
@@ -148,3 +149,45 @@ def test_a_record_that_a_log_lacks_is_named_by_its_passage(made: Path) -> None:
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     (line,) = verify_index(made, full=True)
     assert "no record of 1 of its 5 passages, such as 'p4'" in line
+
+
+def flipped(root: Path, role: str) -> Path:
+    """Flips the last bit of a file of the current generation; its path."""
+    path = files_folder(root) / current_manifest(root).files[role].file
+    content = bytearray(path.read_bytes())
+    # In a table a letter, so that it can be read still.
+    letter = {"ids": b"p2", "facts": b"wrote", "passages": b"wrote"}.get(role)
+    content[content.index(letter) if letter else -1] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("role", ["fact_vectors", "passage_vectors", "phrase_vectors", "ids", "facts", "passages"])
+def test_an_altered_file_is_not_hidden_under_the_checksum_of_a_new_generation(made: Path, role: str) -> None:
+    path = flipped(made, role)
+    with open_index(made) as index:
+        index.delete(["p1"])
+        with pytest.raises(IndexDamagedError, match=path.name):
+            index.commit()
+    assert current_manifest(made).generation == 1
+
+
+def test_what_a_forced_build_makes_anew_may_have_been_altered(made: Path, tmp_path: Path) -> None:
+    index_of(tmp_path / "whole")
+    flipped(made, "fact_vectors")
+    with open_index(made) as index:
+        index.commit(force="build")
+    assert hashes(made) == hashes(tmp_path / "whole")
+
+
+def test_altered_vectors_are_not_diffused(made: Path) -> None:
+    path = flipped(made, "passage_vectors")
+    with pytest.raises(IndexDamagedError, match=path.name):
+        diffuse_index(made, damping=0.3)
+
+
+def test_an_altered_index_is_not_exported(made: Path, tmp_path: Path) -> None:
+    path = flipped(made, "fact_vectors")
+    with pytest.raises(IndexDamagedError, match=path.name):
+        export_index(made, tmp_path / "x.parquet")
+    assert not (tmp_path / "x.parquet").exists()
