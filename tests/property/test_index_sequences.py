@@ -13,7 +13,7 @@ from hippogpu import Index, Passage, ReplayExtractor, RunConfig
 from hippogpu.demo import demo_folder, demo_passages
 from hippogpu.store import current_manifest
 
-SEQUENCES = int(os.environ.get("HIPPOGPU_SEQUENCES", "12"))
+SEQUENCES = int(os.environ.get("HIPPOGPU_SEQUENCES", "8"))
 
 
 @pytest.mark.parametrize("seed", range(SEQUENCES))
