@@ -97,7 +97,7 @@ def test_measuring_without_ir_measures_names_the_extra(monkeypatch: pytest.Monke
 def test_json_has_the_documented_keys(evaluation: Evaluation) -> None:
     recalls = [f"recall@{k}" for k in (1, 2, 5, 10, 20)]
     assert list(evaluation.as_json("dense")) == [
-        *("method", "queries", *recalls, "all_recall@2", "all_recall@5", "mrr", "ndcg@10")
+        *("method", "queries", *recalls, *(f"all_recall@{k}" for k in (2, 5, 10, 20)), "mrr", "ndcg@10", "level")
     ]
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from hippogpu.errors import UsageError, require_extra
-from hippogpu.types import Passage
+
+if TYPE_CHECKING:
+    from hippogpu.evaluate.intervals import Interval
 
 CUTOFFS = (1, 2, 5, 10, 20)
-ALL_RECALL_CUTOFFS = (2, 5)
+# Not at 1: a question of two supporting passages could never have both there.
+ALL_RECALL_CUTOFFS = (2, 5, 10, 20)
 
 Gold = Mapping[str, Mapping[str, int]]
+Level = Literal["passage", "title"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,7 @@ class Evaluation:
     by_query    the same for each question
     without_gold  questions left out because no gold passage is known
     absent      gold passages that the index does not hold: no ranking can find them
+    level       what was ranked and counted: passages, or titles (levels.to_titles)
     """
 
     queries: int
@@ -31,25 +35,33 @@ class Evaluation:
     by_query: Mapping[str, Mapping[str, float]]
     without_gold: tuple[str, ...]
     absent: tuple[str, ...]
+    level: Level = "passage"
 
-    def as_json(self, method: str) -> dict[str, Any]:
-        """The object of `eval --json`."""
-        return {"method": method, "queries": self.queries, **self.values}
+    def as_json(self, method: str, intervals: Mapping[str, Interval] | None = None) -> dict[str, Any]:
+        """The object of `eval --json`; an interval of recall@5 stands under recall@5_ci as [low, high]."""
+        bounds = {f"{name}_ci": [found.low, found.high] for name, found in (intervals or {}).items()}
+        return {"method": method, "queries": self.queries, **self.values, "level": self.level, **bounds}
 
 
 def evaluate(
-    ranked: Mapping[str, Sequence[str]], gold: Gold, *, depth: int = 20, known: Iterable[str] | None = None
+    ranked: Mapping[str, Sequence[str]],
+    gold: Gold,
+    *,
+    depth: int = 20,
+    known: Iterable[str] | None = None,
+    level: Level = "passage",
 ) -> Evaluation:
     """Measures rankings, one a question: passage ids, best first, without repeats.
 
     gold  : relevance by question and passage; 0 is not relevant
     depth : how many passages each ranking was asked for; measures that look further are left out
     known : every id that could have been found, to tell which gold passages are absent
+    level : what the names in ranked and gold are; it is only passed on (levels.to_titles makes titles of ids)
     recall, mrr and ndcg@10 are those of ir_measures (extra eval). UsageError when no question has gold, or a ranking
     repeats a passage.
     """
     _require_distinct(ranked)
-    relevant = {query: {id_: level for id_, level in row.items() if level > 0} for query, row in gold.items()}
+    relevant = {query: {id_: grade for id_, grade in row.items() if grade > 0} for query, row in gold.items()}
     judged = [query for query in ranked if relevant.get(query)]
     if not judged:
         raise UsageError("No question has a gold passage. Check that the questions and --qrels use the same ids.")
@@ -57,47 +69,19 @@ def evaluate(
     for query in judged:
         for k in ALL_RECALL_CUTOFFS:
             by_query[query][f"all_recall@{k}"] = float(set(relevant[query]) <= set(ranked[query][:k]))
-    names = _names(depth)
+    names = measure_names(depth)
     values = {name: sum(by_query[query][name] for query in judged) / len(judged) for name in names}
     wanted = {id_ for query in judged for id_ in relevant[query]}
     absent = sorted(wanted - set(known)) if known is not None else []
     without_gold = tuple(query for query in ranked if query not in by_query)
-    return Evaluation(len(judged), values, by_query, without_gold, tuple(absent))
+    return Evaluation(len(judged), values, by_query, without_gold, tuple(absent), level)
 
 
-def _names(depth: int) -> list[str]:
-    """The measures that a ranking of that depth can tell."""
+def measure_names(depth: int) -> list[str]:
+    """The measures that a ranking of that depth can tell, in the order of `eval --json`."""
     names = [f"recall@{k}" for k in CUTOFFS if k <= depth]
     names += [f"all_recall@{k}" for k in ALL_RECALL_CUTOFFS if k <= depth]
     return [*names, "mrr", *(["ndcg@10"] if depth >= 10 else [])]
-
-
-def ranked_ids(passages: Iterable[Passage], aliases: Mapping[str, Sequence[str]], wanted: Iterable[str]) -> list[str]:
-    """Ids of ranked passages, best first, without repeats; a chunk counts for its parent.
-
-    aliases : every id of a passage, by its first; where one of them is wanted (is gold), that one is given
-    """
-    wanted = set(wanted)
-    ids: dict[str, None] = {}
-    for passage in passages:
-        parent = [str(passage.meta["chunk_of"])] if "chunk_of" in passage.meta else []
-        names = [*parent, *aliases.get(passage.id, [passage.id])]
-        ids.setdefault(next((name for name in names if name in wanted), names[0]))
-    return list(ids)
-
-
-def write_trec(path: Path, ranked: Mapping[str, Sequence[str]], *, tag: str) -> None:
-    """Rankings as a TREC run file: query, Q0, passage, rank, score, tag.
-
-    The scores only count down, so that a tool that sorts by them keeps this order. UsageError for an id or tag that
-    is empty or holds white space, which the format cannot tell.
-    """
-    rows = [(query, id_, place, len(ids)) for query, ids in ranked.items() for place, id_ in enumerate(ids)]
-    for name in {tag, *ranked, *(row[1] for row in rows)}:
-        if len(name.split()) != 1 or name != name.strip():
-            raise UsageError(f"A TREC run cannot hold the name {name!r}. Use ids and a tag without white space.")
-    lines = (f"{query} Q0 {id_} {place + 1} {count - place} {tag}\n" for query, id_, place, count in rows)
-    path.write_text("".join(lines), encoding="utf-8")
 
 
 def _require_distinct(ranked: Mapping[str, Sequence[str]]) -> None:
