@@ -21,8 +21,7 @@ from hippogpu.embed import embedder_from_name, encode_all
 from hippogpu.methods import Loaded, load
 from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.diffused import rank_by_diffusion
-from hippogpu.methods.filter import keep_all
-from hippogpu.methods.hippo2 import kept_facts
+from hippogpu.methods.facts import near_facts
 from hippogpu.methods.loaded import Queries
 from hippogpu.methods.seeds import phrase_seeds, reset_vectors
 from hippogpu.searcher import Searcher
@@ -95,7 +94,7 @@ def ask(loaded: Loaded, texts: Sequence[str], spec: str) -> Asked:
         encode_all(texts, embedder, instruction=instruction)
         for instruction in (embedder.query_to_fact, embedder.query_to_passage)
     )
-    kept = kept_facts(loaded, texts, to_facts, config=config, fact_filter=keep_all)
+    kept = near_facts(loaded, to_facts, top=config.top_facts)
     facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
     seeds = [phrase_seeds(row, facts, counts, top_phrases=config.top_phrases) for row in kept]
     dense = passage_scores(loaded, Queries(to_facts, to_passages))

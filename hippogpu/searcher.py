@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,10 +15,24 @@ from hippogpu.config import RunConfig, SearchConfig
 from hippogpu.embed import Embedder, encode_all
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import EncoderMismatchError, UsageError
-from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2, solver_for
+from hippogpu.methods import (
+    Asked,
+    Clock,
+    EntityReader,
+    EntityVectors,
+    FactFilter,
+    Loaded,
+    Needs,
+    Queries,
+    Ranked,
+    load,
+    method_of,
+)
+from hippogpu.methods.entities import reader_of
+from hippogpu.methods.filter import filter_of
 from hippogpu.store import Manifest, Snapshot
 from hippogpu.store.opening import Opened, open_current, read_pointer
-from hippogpu.types import Hit, Passage, Ranking
+from hippogpu.types import Floats, Hit, Passage, Ranking
 
 # Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
 # questions works on 8 columns.
@@ -45,6 +59,14 @@ class _Generation:
         return self._loaded
 
 
+class _Tools(NamedTuple):
+    """What a searcher asks besides its index."""
+
+    embedder: Embedder
+    fact_filter: FactFilter | None = None
+    entity_reader: EntityReader | None = None
+
+
 _NOTHING = Ranked(np.empty(0, np.int32), np.empty(0, np.float32), fallback="the index holds no passage")
 
 
@@ -54,8 +76,8 @@ class Searcher:
     Safe to use from several threads, refresh among them: what a rank call began with, it ends with.
     """
 
-    def __init__(self, root: Path, opened: Opened, embedder: Embedder, backend: Backend, *, budget_bytes: int) -> None:
-        self._root, self._embedder, self._backend = root, embedder, backend
+    def __init__(self, root: Path, opened: Opened, tools: _Tools, backend: Backend, *, budget_bytes: int) -> None:
+        self._root, self._tools, self._backend = root, tools, backend
         self._budget_bytes = budget_bytes
         self._refreshing = threading.Lock()
         self._generation, self._pointer = _Generation(opened.snapshot, backend), opened.pointer
@@ -67,11 +89,15 @@ class Searcher:
         *,
         embedder: Embedder | None = None,
         run: RunConfig = RunConfig(),  # noqa: B008  (frozen)
+        fact_filter: FactFilter | None = None,
+        entity_reader: EntityReader | None = None,
     ) -> Self:
         """The current generation of the index at the path.
 
-        embedder : the one the index was built with when None; EncoderMismatchError when it is another, UsageError when
-                   the index names one that contacts an address or loads a model by name (embed.stored)
+        embedder      : the one the index was built with when None; EncoderMismatchError when it is another, UsageError
+                        when the index names one that contacts an address or loads a model by name (embed.stored)
+        fact_filter   : what judges candidate facts where SearchConfig.filter names a filter that needs a model
+        entity_reader : what reads the entities of questions where a method links those
         """
         root = Path(path)
         opened = open_current(root)
@@ -79,7 +105,8 @@ class Searcher:
         embedder = embedder or stored_embedder(built.spec, built.name, root)
         _check_encoder(opened.snapshot.manifest, embedder, root)
         backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
-        return cls(root, opened, embedder, backend, budget_bytes=run.budget_bytes)
+        tools = _Tools(embedder, fact_filter, entity_reader)
+        return cls(root, opened, tools, backend, budget_bytes=run.budget_bytes)
 
     def refresh(self) -> bool:
         """Takes in the newest generation; False, after a look at CURRENT alone, when that is the one there is.
@@ -97,7 +124,7 @@ class Searcher:
             held = self._generation
             changed = snapshot.manifest != held.snapshot.manifest
             if changed:
-                _check_encoder(snapshot.manifest, self._embedder, self._root)
+                _check_encoder(snapshot.manifest, self._tools.embedder, self._root)
                 newest = _Generation(snapshot, self._backend)
                 # What is damaged is found here, and the first question after pays for no loading.
                 newest.loaded(earlier=held.held())
@@ -160,7 +187,7 @@ class Searcher:
 
     def _batch_size(self, generation: _Generation, config: SearchConfig) -> int:
         passages, nodes = len(generation.snapshot.passages), generation.snapshot.graph.nodes
-        walks = config.method == "hippo2" and solver_for(generation.loaded(), config) != "diffused"
+        walks = method_of(config.method).needs(generation.loaded(), config).walks
         a_question = _BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages
         return max(1, self._budget_bytes // max(a_question, 1))
 
@@ -177,24 +204,41 @@ class Searcher:
     def _rank_batch(
         self, generation: _Generation, questions: Sequence[str], k: int, config: SearchConfig
     ) -> list[Ranking]:
-        clock, loaded = Clock(), generation.loaded()
-        with clock("encode"):
-            queries = self._encoded(questions, facts=config.method == "hippo2")
-        if config.method == "dense":
-            ranked = rank_dense(loaded, queries, k=k, clock=clock)
-        else:
-            ranked = rank_hippo2(loaded, questions, queries, k=k, config=config, clock=clock)
+        clock, loaded, method = Clock(), generation.loaded(), method_of(config.method)
+        asked = self._asked(questions, method.needs(loaded, config), config, clock)
+        ranked = method.rank(loaded, asked, k=k, config=config, clock=clock)
         ms = {stage: spent / len(questions) for stage, spent in clock.ms.items()}
         return [
             _ranking(generation.snapshot, q, row, config.method, ms) for q, row in zip(questions, ranked, strict=True)
         ]
 
-    def _encoded(self, questions: Sequence[str], *, facts: bool) -> Queries:
-        embedder = self._embedder
-        to_passages = encode_all(questions, embedder, instruction=embedder.query_to_passage)
-        if not facts or embedder.query_to_fact == embedder.query_to_passage:
+    def _asked(self, questions: Sequence[str], needs: Needs, config: SearchConfig, clock: Clock) -> Asked:
+        """The questions with what the method needs of them, and nothing more."""
+        fact_filter = filter_of(config.filter, self._tools.fact_filter)
+        entities = self._entities(questions, config, clock) if needs.entities else None
+        with clock("encode"):
+            queries = self._encoded(questions, needs)
+        return Asked(questions, queries, fact_filter, entities)
+
+    def _encoded(self, questions: Sequence[str], needs: Needs) -> Queries:
+        embedder = self._tools.embedder
+        nothing: Floats = np.empty((len(questions), 0), np.float32)
+        one = embedder.query_to_passage == embedder.query_to_fact
+        to_passages = (
+            encode_all(questions, embedder, instruction=embedder.query_to_passage)
+            if needs.passages or (needs.facts and one)
+            else nothing
+        )
+        if not needs.facts or one:
             return Queries(to_passages, to_passages)
         return Queries(encode_all(questions, embedder, instruction=embedder.query_to_fact), to_passages)
+
+    def _entities(self, questions: Sequence[str], config: SearchConfig, clock: Clock) -> EntityVectors:
+        """The questions' entities, encoded as phrases are: without an instruction."""
+        with clock("entities"):
+            read = reader_of(config.entities, self._tools.entity_reader)(questions)
+        with clock("encode"):
+            return EntityVectors(read, encode_all([name for row in read for name in row.names], self._tools.embedder))
 
 
 def _ranking(snapshot: Snapshot, question: str, ranked: Ranked, method: str, ms: dict[str, float]) -> Ranking:
@@ -213,6 +257,8 @@ def _ranking(snapshot: Snapshot, question: str, ranked: Ranked, method: str, ms:
         fallback=ranked.fallback,
         ms=ms,
         generation=snapshot.manifest.generation,
+        filter_failure=ranked.filter_failure,
+        entities=ranked.entities,
     )
 
 

@@ -281,11 +281,20 @@ class Seed(NamedTuple):
     weight: float
 
 
+class LinkedEntity(NamedTuple):
+    """An entity of a question as it was read, the phrase it was linked to, and the cosine between the two."""
+
+    name: str
+    phrase: str
+    similarity: float
+
+
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The answer to one query: passages in descending score, and why.
 
-    certified is None where the solver has no certificate; fallback is None unless the method fell back.
+    certified is None where the solver has no certificate; fallback is None unless the method fell back;
+    filter_failure is None unless the filter could not judge the facts (SearchConfig.filter_fails says what was kept).
     ms holds the milliseconds of each stage, a batch's time divided by its queries. generation is the number of the
     snapshot that answered, 0 where no index did.
     """
@@ -300,3 +309,76 @@ class Ranking:
     fallback: str | None = None
     ms: Mapping[str, float] = field(default_factory=dict)
     generation: int = 0
+    filter_failure: str | None = None
+    entities: tuple[LinkedEntity, ...] = ()
+
+
+class PathNode(NamedTuple):
+    """A place on a path through the graph: kind "phrase" with its text as name, or "passage" with its id and title."""
+
+    kind: str
+    name: str
+    title: str = ""
+
+
+class StatedFact(NamedTuple):
+    """A normalised triple, and the ids of the passages that state it, in passage order."""
+
+    subject: str
+    predicate: str
+    object: str
+    passages: tuple[str, ...] = ()
+
+
+class PathStep(NamedTuple):
+    """An edge between two nodes of a path, and what it comes of.
+
+    kind is "fact" (facts has every triple of the pair), "mention", "synonym" (cosine is that of the two phrases) or "own"
+    (an edge of the user's). A pair that is joined by a fact and as synonyms is a "fact" that has a cosine too.
+    """
+
+    kind: str
+    weight: float
+    facts: tuple[StatedFact, ...] = ()
+    cosine: float | None = None
+
+
+class MassPath(NamedTuple):
+    """A way that mass took from a seed to a passage: nodes from the seed on, a step between each two of them.
+
+    mass is the part of the passage's score that came this way and by no detour, in the unit of the score.
+    """
+
+    nodes: tuple[PathNode, ...]
+    steps: tuple[PathStep, ...]
+    mass: float
+
+
+class SeedShare(NamedTuple):
+    """What one phrase seed carried to a passage, in the unit of the score; its weight, and the kept facts that name it."""
+
+    phrase: str
+    mass: float
+    weight: float = 0.0
+    facts: tuple[KeptFact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a passage has its score: own + the masses of seeds + others = score, and the strongest paths, best first.
+
+    own     mass from the passage's own seed, that is from the question's similarity to its text
+    seeds   mass from each phrase seed, in the order of the ranking's seeds
+    others  mass from the seeds of all other passages
+    bound   own and the seeds' masses are short by at most this together, and others over by at most as much
+    note    None, or why there is no more to say than the score (a ranking by similarity alone)
+    """
+
+    passage: Passage
+    score: float
+    own: float = 0.0
+    seeds: tuple[SeedShare, ...] = ()
+    others: float = 0.0
+    bound: float = 0.0
+    paths: tuple[MassPath, ...] = ()
+    note: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hippogpu.config.answers import AnswerConfig
 from hippogpu.config.files import Configs, as_mapping, read_configs, with_values
 from hippogpu.config.models import EngineName, ExtractConfig, ExtractorName, LlmConfig, LlmTask, Prompting
 from hippogpu.config.retrieval import (
@@ -9,11 +10,14 @@ from hippogpu.config.retrieval import (
     BackendName,
     DiffuseRule,
     EdgeRule,
+    EntitySource,
     FactText,
+    FilterFails,
     FilterName,
     ForceRule,
     IndexConfig,
     LinearSolver,
+    LinkName,
     MethodName,
     Precision,
     ProfileName,
@@ -25,18 +29,22 @@ from hippogpu.config.retrieval import (
 
 __all__ = [
     "PROFILES",
+    "AnswerConfig",
     "BackendName",
     "Configs",
     "DiffuseRule",
     "EdgeRule",
     "EngineName",
+    "EntitySource",
     "ExtractConfig",
     "ExtractorName",
     "FactText",
+    "FilterFails",
     "FilterName",
     "ForceRule",
     "IndexConfig",
     "LinearSolver",
+    "LinkName",
     "LlmConfig",
     "LlmTask",
     "MethodName",

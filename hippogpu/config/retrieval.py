@@ -12,13 +12,16 @@ from hippogpu.text import TextRule
 EdgeRule = Literal["max", "parallel"]
 FactText = Literal["plain", "tuple"]
 BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
-MethodName = Literal["hippo2", "dense"]
+MethodName = Literal["hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
 LinearSolver = Literal["power", "chebyshev"]
 ServingSolver = Literal["power", "chebyshev", "diffused"]
 SolverName = Literal["auto", "power", "chebyshev", "diffused"]
 Precision = Literal["float32", "float64"]
 DiffuseRule = Literal["auto", "always", "never"]
-FilterName = Literal["none"]
+FilterName = Literal["none", "llm", "gap", "agreement", "cross-encoder"]
+FilterFails = Literal["keep", "drop"]
+EntitySource = Literal["spacy", "llm", "given"]
+LinkName = Literal["fact", "entity", "phrase"]
 ForceRule = Literal["extract", "build", "all"]
 ProfileName = Literal["default", "oracle"]
 
@@ -59,6 +62,16 @@ class IndexConfig:
 class SearchConfig:
     """How questions are answered. HippoRAG 2, section 3 and its appendix on hyper-parameters.
 
+    What a method does not use changes nothing for it (docs/methods.md).
+
+    filter           which of the candidate facts are kept (recognition memory); llm and cross-encoder need a model
+    filter_fails     what is kept of a question's facts when the filter cannot judge them: all (keep) or none (drop)
+    filter_model     the cross-encoder of the filter of that name: a folder, or a name that sentence-transformers knows
+    entities         who names the entities of a question, where a method links those
+    link             what links a question to phrases: the facts near to it, its entities, or the phrases near to it
+    synonyms         walk along synonym edges
+    specificity      divide a phrase seed by the number of passages that mention the phrase
+    passage_nodes    walk over passages too; without them a passage scores the mass of the phrases in its facts
     damping          d: the share of mass that walks on at each step, in [0, 1)
     passage_weight   factor of the passage seeds against the phrase seeds, 0 or more
     top_facts        facts that go to the filter, at least 1
@@ -71,6 +84,13 @@ class SearchConfig:
     method: MethodName = "hippo2"
     solver: SolverName = "auto"
     filter: FilterName = "none"
+    filter_fails: FilterFails = "keep"
+    filter_model: str = ""
+    entities: EntitySource = "spacy"
+    link: LinkName = "fact"
+    synonyms: bool = True
+    specificity: bool = True
+    passage_nodes: bool = True
     damping: float = 0.5
     passage_weight: float = 0.05
     top_facts: int = 5

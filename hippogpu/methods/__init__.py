@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from hippogpu.methods.dense import rank_dense
 from hippogpu.methods.diffused import solver_for
-from hippogpu.methods.hippo2 import rank_hippo2
+from hippogpu.methods.entities import EntityReader, QuestionEntities
+from hippogpu.methods.filter import FactFilter, KeepAll, Verdict
 from hippogpu.methods.loaded import Clock, Loaded, Queries, Ranked, load
+from hippogpu.methods.registry import METHODS, method_of
+from hippogpu.methods.seam import Asked, EntityVectors, Method, Needs, Scored
 
-__all__ = ["Clock", "Loaded", "Queries", "Ranked", "load", "rank_dense", "rank_hippo2", "solver_for"]
+__all__ = [
+    "METHODS",
+    "Asked",
+    "Clock",
+    "EntityReader",
+    "EntityVectors",
+    "FactFilter",
+    "KeepAll",
+    "Loaded",
+    "Method",
+    "Needs",
+    "Queries",
+    "QuestionEntities",
+    "Ranked",
+    "Scored",
+    "Verdict",
+    "load",
+    "method_of",
+    "solver_for",
+]

@@ -2,14 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
+from hippogpu.config import FilterName
+from hippogpu.errors import UsageError
 from hippogpu.types import KeptFact
 
-FactFilter = Callable[[str, Sequence[KeptFact]], Sequence[int]]
-"""A question and its candidates, best first, to the numbers of those it keeps."""
+
+class Verdict(NamedTuple):
+    """Which candidates of one question a filter keeps: their numbers, ascending.
+
+    failure : why they could not be judged, None when they were; then SearchConfig.filter_fails decides what is kept
+    """
+
+    kept: tuple[int, ...]
+    failure: str | None = None
 
 
-def keep_all(question: str, candidates: Sequence[KeptFact]) -> Sequence[int]:
+class FactFilter(Protocol):
+    """Judges the candidate facts of many questions at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> Sequence[Verdict]:
+        """One verdict a question. candidates : the facts nearest to each question, best first, with min-max scores."""
+        ...
+
+
+class KeepAll:
     """The filter 'none': every candidate is kept."""
-    return range(len(candidates))
+
+    name = "none"
+
+    def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
+        return [Verdict(tuple(range(len(row)))) for row in candidates]
+
+
+def filter_of(name: FilterName, given: FactFilter | None) -> FactFilter:
+    """The filter of that name: one that needs no model, else the one given; UsageError when none is."""
+    if name == "none":
+        return KeepAll()
+    if given is None:
+        raise UsageError(
+            f"The filter '{name}' needs a model, and none was given. Open one and pass it to "
+            "Searcher.open(fact_filter=...), or set the filter to 'none'."
+        )
+    return given

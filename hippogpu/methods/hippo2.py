@@ -11,40 +11,25 @@ from hippogpu.backends import steps_for
 from hippogpu.config import LinearSolver, SearchConfig
 from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.diffused import rank_by_diffusion, solver_for
-from hippogpu.methods.filter import FactFilter, keep_all
+from hippogpu.methods.facts import Recognised, kept_facts, shown_fact
 from hippogpu.methods.loaded import Clock, Loaded, Queries, Ranked, min_max
+from hippogpu.methods.seam import NO_ROWS, NO_SCORES, Asked, Method, Needs, Scored, best_of
 from hippogpu.methods.seeds import phrase_seeds, reset_vectors
-from hippogpu.types import AnyFloats, Floats, KeptFact, Seed
+from hippogpu.types import AnyFloats, Floats, Seed
 
 NO_FACT = "no fact was kept: ranked by dense similarity alone"
 NO_MASS = "the seeds weigh nothing: ranked by dense similarity alone"
-
-
-class Kept(NamedTuple):
-    """A fact that passed the filter: its number and its min-max score."""
-
-    number: int
-    score: float
 
 
 class Started(NamedTuple):
     """What each question of a batch starts from: its vectors, the facts it kept, its phrase seeds."""
 
     queries: Queries
-    kept: Sequence[Sequence[Kept]]
+    kept: Sequence[Recognised]
     seeds: Sequence[Mapping[int, float]]
 
 
-def rank_hippo2(
-    loaded: Loaded,
-    questions: Sequence[str],
-    queries: Queries,
-    *,
-    k: int,
-    config: SearchConfig,
-    clock: Clock,
-    fact_filter: FactFilter = keep_all,
-) -> list[Ranked]:
+def rank_hippo2(loaded: Loaded, asked: Asked, *, k: int, config: SearchConfig, clock: Clock) -> list[Ranked]:
     """The k passages that hold most PageRank mass for each question. HippoRAG 2, section 3.
 
     The solver diffused gives the same passages, certified or not (Ranked.certified), with masses that are short by a
@@ -52,59 +37,57 @@ def rank_hippo2(
     ranked by its min-max dense scores alone, and its Ranked says so. In an index of user edges alone, without any
     fact, every question walks from the passage seeds.
     """
-    with clock("facts"):
-        kept = kept_facts(loaded, questions, queries.to_facts, config=config, fact_filter=fact_filter)
+    started, solver = _started(loaded, asked, config, clock), solver_for(loaded, config)
+    if solver == "diffused":
+        ranked = _diffused(loaded, started, k, config, clock)
+    else:
+        ranked = best_of(loaded, _walked(loaded, started, config, solver, clock), k=k, clock=clock)
+    return _told(loaded, started, ranked)
+
+
+def score_hippo2(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Scored:
+    """The PageRank mass of every passage; the min-max dense scores in the rows that fall back.
+
+    Diffused vectors rank without the masses of all passages, so where they would serve, the walk does.
+    """
     solver = solver_for(loaded, config)
+    started = _started(loaded, asked, config, clock)
+    scored = _walked(loaded, started, config, "power" if solver == "diffused" else solver, clock)
+    return Scored(scored.scores, _told(loaded, started, scored.why))
+
+
+def _started(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock) -> Started:
+    vectors = asked.queries.to_facts
+    kept = kept_facts(loaded, asked.texts, vectors, config=config, fact_filter=asked.fact_filter, clock=clock)
     with clock("seeds"):
         facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
-        seeds = [phrase_seeds(row, facts, counts, top_phrases=config.top_phrases) for row in kept]
-    started = Started(queries, kept, seeds)
-    if solver == "diffused":
-        outcomes = _diffused(loaded, started, k, config, clock)
-    else:
-        outcomes = _walked(loaded, started, k, config, solver, clock)
+        seeds = [phrase_seeds(row.facts, facts, counts, top_phrases=config.top_phrases) for row in kept]
+    return Started(asked.queries, kept, seeds)
+
+
+def _told(loaded: Loaded, started: Started, ranked: Sequence[Ranked]) -> list[Ranked]:
+    """The rankings with the facts and seeds that they come of."""
+    phrases = loaded.snapshot.tables.phrases
     return [
-        outcome._replace(
-            facts=tuple(_fact(loaded, fact) for fact in kept[i]),
-            seeds=tuple(Seed(loaded.snapshot.tables.phrases[phrase], weight) for phrase, weight in seeds[i].items()),
+        row._replace(
+            facts=tuple(shown_fact(loaded, fact) for fact in kept.facts),
+            seeds=tuple(Seed(phrases[phrase], weight) for phrase, weight in seeds.items()),
+            filter_failure=kept.failure,
         )
-        for i, outcome in enumerate(outcomes)
+        for row, kept, seeds in zip(ranked, started.kept, started.seeds, strict=True)
     ]
 
 
-def kept_facts(
-    loaded: Loaded, questions: Sequence[str], vectors: Floats, *, config: SearchConfig, fact_filter: FactFilter
-) -> list[list[Kept]]:
-    """The facts that pass the filter among the top_facts nearest to each question, scored min-max over all facts."""
-    if not len(loaded.snapshot.tables.facts):
-        return [[] for _ in questions]
-    best = loaded.backend.topk(vectors, loaded.facts, config.top_facts)
-    scores = min_max(best.scores, best.low, best.high)
-    kept = []
-    for question, numbers, values in zip(questions, best.ids, scores, strict=True):
-        candidates = [Kept(int(number), float(value)) for number, value in zip(numbers, values, strict=True)]
-        chosen = fact_filter(question, [_fact(loaded, candidate) for candidate in candidates])
-        kept.append([candidates[place] for place in chosen])
-    return kept
-
-
-def _walked(
-    loaded: Loaded, started: Started, k: int, config: SearchConfig, solver: LinearSolver, clock: Clock
-) -> list[Ranked]:
-    """Rankings by a walk over the whole graph; by dense scores in the rows that fall back."""
+def _walked(loaded: Loaded, started: Started, config: SearchConfig, solver: LinearSolver, clock: Clock) -> Scored:
+    """Masses by a walk over the whole graph; dense scores in the rows that fall back."""
     with clock("seeds"):
         dense = passage_scores(loaded, started.queries)
         resets = reset_vectors(started.seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
         fallback = [_fallback(loaded, row, reset.any()) for row, reset in zip(started.kept, resets, strict=True)]
     with clock("solve"):
         scores = _masses(loaded, resets, dense, fallback, config, solver)
-    with clock("select"):
-        rows = loaded.backend.select(scores, k)
-        best = np.take_along_axis(scores, rows, axis=1)
-    return [
-        Ranked(rows[i], best[i], solver=None if reason else solver, fallback=reason)
-        for i, reason in enumerate(fallback)
-    ]
+    why = [Ranked(NO_ROWS, NO_SCORES, solver=None if reason else solver, fallback=reason) for reason in fallback]
+    return Scored(scores, why)
 
 
 def _masses(
@@ -155,17 +138,17 @@ def _dense(loaded: Loaded, question: Floats, k: int, reason: str) -> Ranked:
     return Ranked(best.ids[0], min_max(best.scores, best.low, best.high)[0], fallback=reason)
 
 
-def _fallback(loaded: Loaded, kept: Sequence[Kept], has_mass: bool) -> str | None:
+def _fallback(loaded: Loaded, kept: Recognised, has_mass: bool) -> str | None:
     """Why a question is ranked by its dense scores, None when it walks."""
     snapshot = loaded.snapshot
     walks_without = not len(snapshot.tables.facts) and snapshot.graph.nonzeros > 0
-    if not kept and not walks_without:
+    if not kept.facts and not walks_without:
         return NO_FACT
     return None if has_mass else NO_MASS
 
 
-def _fact(loaded: Loaded, kept: Kept) -> KeptFact:
-    tables = loaded.snapshot.tables
-    subject, object_ = tables.facts.subject[kept.number], tables.facts.object[kept.number]
-    predicate = tables.facts.predicate[kept.number]
-    return KeptFact(tables.phrases[subject], predicate, tables.phrases[object_], kept.score)
+def _needs(loaded: Loaded, config: SearchConfig) -> Needs:
+    return Needs(passages=True, facts=True, walks=solver_for(loaded, config) != "diffused")
+
+
+HIPPO2 = Method("hippo2", rank_hippo2, score_hippo2, _needs)

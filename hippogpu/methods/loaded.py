@@ -13,7 +13,7 @@ from hippogpu.backends import Backend, Graph
 from hippogpu.errors import IndexDamagedError
 from hippogpu.store import DIFFUSED, Snapshot
 from hippogpu.tables import mention_counts
-from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, Ragged, Seed
+from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntity, Ragged, Seed
 
 # BLAS sums the columns of one product in different orders: equal keys came out up to two steps of float32 apart, and
 # without this margin min-max would stretch that noise over the whole of [0, 1].
@@ -69,6 +69,8 @@ class Ranked(NamedTuple):
     solver: str | None = None
     fallback: str | None = None
     certified: bool | None = None
+    filter_failure: str | None = None
+    entities: tuple[LinkedEntity, ...] = ()
 
 
 class Clock:

@@ -17,8 +17,8 @@ from hippogpu.corpus import read_edges
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import IndexDamagedError
 from hippogpu.index import EdgeReport
-from hippogpu.methods import Clock, Queries, load, rank_hippo2
-from hippogpu.methods.hippo2 import NO_FACT
+from hippogpu.methods import Asked, Clock, Queries, Verdict, load
+from hippogpu.methods.hippo2 import NO_FACT, rank_hippo2
 from hippogpu.store import current_manifest, load_snapshot, publish, verify, write_user_edges
 from hippogpu.store.user_edges import ROLES
 from hippogpu.types import UserEdge
@@ -230,17 +230,19 @@ def test_a_stored_edge_that_is_none_is_damage_to_a_writer(root: Path, edge: User
         open_index(root)
 
 
+class KeepingNone:
+    """A filter that keeps no fact."""
+
+    name = "nothing"
+
+    def __call__(self, questions: Sequence[str], candidates: object) -> list[Verdict]:
+        return [Verdict(())] * len(questions)
+
+
 def test_where_there_are_facts_a_question_that_keeps_none_still_ranks_by_dense_similarity(root: Path) -> None:
     with_edges(root)
     made = load(load_snapshot(root, current_manifest(root)), load_backend("reference"))
     rows = HashingEmbedder(WIDTH).encode(["steam"])
-    (found,) = rank_hippo2(
-        made,
-        ["steam"],
-        Queries(rows, rows),
-        k=9,
-        config=SearchConfig(),
-        clock=Clock(),
-        fact_filter=lambda *_: [],
-    )
+    asked = Asked(["steam"], Queries(rows, rows), KeepingNone())
+    (found,) = rank_hippo2(made, asked, k=9, config=SearchConfig(), clock=Clock())
     assert found.fallback == NO_FACT

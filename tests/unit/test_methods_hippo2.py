@@ -10,10 +10,12 @@ import pytest
 from small_index import WIDTH, index_of, stating
 
 from hippogpu.backends import load_backend, power_steps
-from hippogpu.config import BackendName, SearchConfig
+from hippogpu.config import BackendName, FilterFails, SearchConfig
 from hippogpu.embed.hashing import HashingEmbedder
-from hippogpu.methods import Clock, Loaded, Queries, Ranked, load, rank_dense, rank_hippo2
-from hippogpu.methods.hippo2 import NO_FACT, NO_MASS
+from hippogpu.errors import UsageError
+from hippogpu.methods import Asked, Clock, Loaded, Queries, Ranked, Verdict, load
+from hippogpu.methods.dense import rank_dense
+from hippogpu.methods.hippo2 import NO_FACT, NO_MASS, rank_hippo2
 from hippogpu.methods.seeds import phrase_seeds, reset_vectors
 from hippogpu.store import current_manifest, load_snapshot
 from hippogpu.types import KeptFact
@@ -26,9 +28,34 @@ def loaded(root: Path, backend: BackendName = "reference") -> Loaded:
     return load(load_snapshot(root, current_manifest(root)), load_backend(backend))
 
 
-def queries(questions: Sequence[str]) -> Queries:
+Keep = Callable[[str, Sequence[KeptFact]], Sequence[int] | str]
+
+
+class Keeping:
+    """A filter that keeps what a function of one question says; a text in place of numbers is why it fails."""
+
+    name = "keeping"
+
+    def __init__(self, keep: Keep) -> None:
+        self.keep = keep
+
+    def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
+        kept = [self.keep(question, row) for question, row in zip(questions, candidates, strict=True)]
+        return [Verdict((), row) if isinstance(row, str) else Verdict(tuple(row)) for row in kept]
+
+
+class FewVerdicts:
+    """A filter that forgets all questions but one."""
+
+    name = "few"
+
+    def __call__(self, questions: Sequence[str], candidates: object) -> list[Verdict]:
+        return [Verdict(())]
+
+
+def asked(questions: Sequence[str], keep: Keep | None = None) -> Asked:
     rows = HashingEmbedder(WIDTH).encode(questions)
-    return Queries(rows, rows)
+    return Asked(questions, Queries(rows, rows), Keeping(keep or (lambda _, facts: range(len(facts)))))
 
 
 def ranked(
@@ -37,9 +64,9 @@ def ranked(
     *,
     k: int = 9,
     config: SearchConfig = SearchConfig(),  # noqa: B008
-    keep: Callable[[str, Sequence[KeptFact]], Sequence[int]] = lambda _, facts: range(len(facts)),
+    keep: Keep | None = None,
 ) -> list[Ranked]:
-    return rank_hippo2(made, questions, queries(questions), k=k, config=config, clock=Clock(), fact_filter=keep)
+    return rank_hippo2(made, asked(questions, keep), k=k, config=config, clock=Clock())
 
 
 def kept_facts(result: Ranked) -> list[str]:
@@ -88,13 +115,13 @@ def test_a_batch_ranks_as_its_questions_alone(made: Path, backend: BackendName) 
 @pytest.mark.parametrize("k", [1, 4, 5, 6, 1000])
 def test_k_passages_come_back_or_all(made: Path, k: int) -> None:
     assert [len(result.rows) for result in ranked(loaded(made), k=k)] == [min(k, 5)] * 3
-    dense = rank_dense(loaded(made), queries(QUESTIONS), k=k, clock=Clock())
+    dense = rank_dense(loaded(made), asked(QUESTIONS), k=k, clock=Clock())
     assert [len(result.rows) for result in dense] == [min(k, 5)] * 3
 
 
 def test_a_filter_that_keeps_nothing_leaves_the_dense_ranking_and_says_so(made: Path) -> None:
     here = loaded(made)
-    dense = rank_dense(here, queries(QUESTIONS), k=9, clock=Clock())
+    dense = rank_dense(here, asked(QUESTIONS), k=9, clock=Clock())
     for result, plain in zip(ranked(here, keep=lambda *_: []), dense, strict=True):
         assert result.rows.tolist() == plain.rows.tolist()
         assert (result.fallback, result.solver, result.facts, result.seeds) == (NO_FACT, None, (), ())
@@ -113,7 +140,29 @@ def test_the_filter_sees_the_candidates_and_its_choice_is_what_stays(made: Path)
     results = ranked(loaded(made), keep=lambda question, facts: seen.append((question, len(facts))) or [3, 1])
     assert seen == [(question, 5) for question in QUESTIONS]
     everything = ranked(loaded(made))
-    assert [list(r.facts) for r in results] == [[e.facts[3], e.facts[1]] for e in everything]
+    assert [list(r.facts) for r in results] == [[e.facts[1], e.facts[3]] for e in everything]
+
+
+@pytest.mark.parametrize(("fails", "kept"), [("keep", 5), ("drop", 0)])
+def test_a_filter_that_fails_keeps_all_or_none_as_the_settings_say_and_is_told(
+    made: Path, fails: FilterFails, kept: int
+) -> None:
+    keep = lambda question, facts: "no reply" if question == QUESTIONS[1] else [0]  # noqa: E731
+    results = ranked(loaded(made), config=SearchConfig(filter_fails=fails), keep=keep)
+    assert [len(r.facts) for r in results] == [1, kept, 1]
+    assert [r.filter_failure for r in results] == [None, "no reply", None]
+    assert results[1].fallback == (None if kept else NO_FACT)
+
+
+def test_a_filter_that_keeps_what_is_no_candidate_is_refused(made: Path) -> None:
+    with pytest.raises(UsageError, match="'keeping' kept candidate 5 of 5"):
+        ranked(loaded(made), keep=lambda *_: [5])
+
+
+def test_a_filter_without_a_verdict_for_each_question_is_refused(made: Path) -> None:
+    short = asked(QUESTIONS)._replace(fact_filter=FewVerdicts())
+    with pytest.raises(UsageError, match="1 verdicts for 3 questions"):
+        rank_hippo2(loaded(made), short, k=1, config=SearchConfig(), clock=Clock())
 
 
 def test_seeds_that_weigh_nothing_fall_back_and_say_so(made: Path) -> None:
@@ -157,5 +206,5 @@ def test_a_single_fact_scores_one(root: Path) -> None:
 
 def test_without_damping_the_ranking_is_that_of_the_reset(made: Path) -> None:
     result = ranked(loaded(made), config=SearchConfig(damping=0.0))[0]
-    dense = rank_dense(loaded(made), queries(QUESTIONS[:1]), k=9, clock=Clock())[0]
+    dense = rank_dense(loaded(made), asked(QUESTIONS[:1]), k=9, clock=Clock())[0]
     assert result.rows.tolist() == dense.rows.tolist()

@@ -118,7 +118,7 @@ def test_without_instructions_questions_are_encoded_once(made: Path) -> None:
 
 def test_each_stage_has_its_time(made: Path) -> None:
     (ranking,) = Searcher.open(made).rank(QUESTIONS[:1])
-    assert set(ranking.ms) == {"encode", "facts", "seeds", "solve", "select"}
+    assert set(ranking.ms) == {"encode", "facts", "filter", "seeds", "solve", "select"}
 
 
 def test_both_backends_rank_alike(made: Path) -> None:
