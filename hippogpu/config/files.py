@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
+from hippogpu.config.answers import AnswerConfig
 from hippogpu.config.models import ExtractConfig, LlmConfig, LlmTask
 from hippogpu.config.retrieval import PROFILES, IndexConfig, ProfileName, RunConfig, SearchConfig
 from hippogpu.errors import ConfigError
@@ -26,14 +27,15 @@ class Configs:
     llm: LlmConfig = field(default_factory=LlmConfig)
     extract: ExtractConfig = field(default_factory=ExtractConfig)
     llms: Mapping[LlmTask, LlmConfig] = field(default_factory=dict)
+    answer: AnswerConfig = field(default_factory=AnswerConfig)
 
     def llm_for(self, task: LlmTask) -> LlmConfig:
         """The language model of a task: its own, else the common one."""
         return self.llms.get(task, self.llm)
 
 
-AnyConfig = IndexConfig | SearchConfig | RunConfig | LlmConfig | ExtractConfig
-ConfigT = TypeVar("ConfigT", IndexConfig, SearchConfig, RunConfig, LlmConfig, ExtractConfig)
+AnyConfig = IndexConfig | SearchConfig | RunConfig | LlmConfig | ExtractConfig | AnswerConfig
+ConfigT = TypeVar("ConfigT", IndexConfig, SearchConfig, RunConfig, LlmConfig, ExtractConfig, AnswerConfig)
 
 
 def with_values(config: ConfigT, values: Mapping[str, Any]) -> ConfigT:
@@ -62,6 +64,7 @@ def read_configs(path: Path | None, profile: ProfileName | None = None) -> Confi
         "run": RunConfig(),
         "llm": LlmConfig(),
         "extract": ExtractConfig(),
+        "answer": AnswerConfig(),
     }
     tasks: dict[LlmTask, dict[str, Any]] = {}
     for name, table in tables.items():
@@ -75,7 +78,7 @@ def read_configs(path: Path | None, profile: ProfileName | None = None) -> Confi
         starts[name] = _read_table(path, name, starts[name], own)
     index = starts["index"] if profile is not None or "index" in tables else None
     llms = {task: _read_table(path, f"llm.{task}", starts["llm"], table) for task, table in tasks.items()}
-    return Configs(index, starts["search"], starts["run"], starts["llm"], starts["extract"], llms)
+    return Configs(index, starts["search"], starts["run"], starts["llm"], starts["extract"], llms, starts["answer"])
 
 
 def _read_table(path: Path | None, name: str, start: ConfigT, values: Mapping[str, Any]) -> ConfigT:

@@ -54,7 +54,10 @@ def test_every_public_name_is_in_the_guide_and_can_be_imported(name: str) -> Non
     assert getattr(hippogpu, name) is not None
 
 
-SETTINGS = (config.IndexConfig, config.SearchConfig, config.RunConfig, config.LlmConfig, config.ExtractConfig)
+SETTINGS = (
+    *(config.IndexConfig, config.SearchConfig, config.RunConfig, config.LlmConfig, config.ExtractConfig),
+    config.AnswerConfig,
+)
 
 
 @pytest.mark.parametrize("kind", list(SETTINGS))

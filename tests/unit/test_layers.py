@@ -18,6 +18,7 @@ LAYERS = (
     {"corpus", "openie", "embed", "tables", "backends", "store"},
     {"synonyms", "graph", "diffuse", "methods"},
     {"index", "searcher", "evaluate", "runs"},
+    {"reading"},
     {"serve", "integrations", "testing", "demo", "exchange"},
     {"cli"},
     {"__main__", "__init__"},

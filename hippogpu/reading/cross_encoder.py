@@ -1,0 +1,76 @@
+"""Recognition memory by a local cross-encoder: a model that reads question and fact together and scores the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from hippogpu.errors import ConfigError, UsageError, require_extra
+from hippogpu.methods.filter import Verdict
+from hippogpu.types import KeptFact
+
+THRESHOLD = 0.5
+
+
+class CrossEncoderFilter:
+    """Keeps the facts that a cross-encoder scores at least `threshold` beside the question, in (0, 1).
+
+    name_or_folder is a model that sentence-transformers knows (extra st): a folder, or a name that may be downloaded.
+    The model must have one output; its sigmoid is the score. All pairs of a call go through it in batches.
+    ConfigError when the model cannot be loaded or has several outputs.
+    """
+
+    def __init__(self, name_or_folder: str, *, threshold: float = THRESHOLD, batch_size: int = 64) -> None:
+        if not name_or_folder:
+            raise ConfigError(
+                "The filter 'cross-encoder' needs a model. Name one, or its folder, by 'filter_model' under [search]."
+            )
+        if not 0.0 < threshold < 1.0:
+            raise UsageError(f"The threshold of a cross-encoder must lie in (0, 1). Got {threshold}.")
+        self.name = f"cross-encoder-{name_or_folder}-{threshold:g}"
+        self._threshold, self._batch_size = threshold, batch_size
+        self._model, self._sigmoid = _loaded(name_or_folder)
+
+    def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
+        """One verdict a question, in order; UsageError when the two are not of one length."""
+        if len(questions) != len(candidates):
+            raise UsageError(f"{len(questions)} questions with {len(candidates)} lists of facts. Pass one list each.")
+        pairs = [
+            (question, " ".join(fact[:3])) for question, row in zip(questions, candidates, strict=True) for fact in row
+        ]
+        scores = self._scores(pairs)
+        ends = pairwise([0, *accumulate(len(row) for row in candidates)])
+        return [Verdict(tuple(self._above(scores[start:end]))) for start, end in ends]
+
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        if not pairs:
+            return []
+        found = self._model.predict(
+            list(pairs), batch_size=self._batch_size, show_progress_bar=False, activation_fn=self._sigmoid
+        )
+        return [float(score) for score in found]
+
+    def _above(self, scores: Sequence[float]) -> list[int]:
+        return [number for number, score in enumerate(scores) if score >= self._threshold]
+
+
+def _loaded(name: str) -> tuple[Any, Any]:
+    """The model, and the activation that makes a score of its output."""
+    library: Any = require_extra(
+        "sentence_transformers", package="sentence-transformers", extra="st", purpose="The filter 'cross-encoder'"
+    )
+    torch: Any = require_extra("torch", package="torch", extra="st", purpose="The filter 'cross-encoder'")
+    try:
+        model = library.CrossEncoder(name)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"The cross-encoder '{name}' cannot be loaded: {error}. Name a model or a folder that "
+            "sentence-transformers can read."
+        ) from error
+    if model.num_labels != 1:
+        raise ConfigError(
+            f"The cross-encoder '{name}' has {model.num_labels} outputs, and a filter needs one score. Name a model "
+            "for ranking."
+        )
+    return model, torch.nn.Sigmoid()
