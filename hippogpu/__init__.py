@@ -47,7 +47,22 @@ if TYPE_CHECKING:
         open_extractor,
     )
     from hippogpu.searcher import Searcher
-    from hippogpu.types import Hit, KeptFact, Passage, Ranking, Record, Seed, Triple, UserEdge
+    from hippogpu.types import (
+        Explanation,
+        Hit,
+        KeptFact,
+        MassPath,
+        Passage,
+        PathNode,
+        PathStep,
+        Ranking,
+        Record,
+        Seed,
+        SeedShare,
+        StatedFact,
+        Triple,
+        UserEdge,
+    )
 
 __version__ = version("hippogpu")
 
@@ -70,7 +85,10 @@ _HOMES = {
         "open_extractor",
     ),
     "hippogpu.searcher": ("Searcher",),
-    "hippogpu.types": ("Hit", "KeptFact", "Passage", "Ranking", "Record", "Seed", "Triple", "UserEdge"),
+    "hippogpu.types": (
+        *("Explanation", "Hit", "KeptFact", "MassPath", "Passage", "PathNode", "PathStep", "Ranking"),
+        *("Record", "Seed", "SeedShare", "StatedFact", "Triple", "UserEdge"),
+    ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -84,6 +102,7 @@ __all__ = [
     "DiffuseReport",
     "EdgeReport",
     "Embedder",
+    "Explanation",
     "ExportReport",
     "ExtractConfig",
     "ExtractionReport",
@@ -98,8 +117,11 @@ __all__ = [
     "Llm",
     "LlmConfig",
     "LlmExtractor",
+    "MassPath",
     "NoExtractor",
     "Passage",
+    "PathNode",
+    "PathStep",
     "Ranking",
     "Record",
     "ReplayExtractor",
@@ -107,7 +129,9 @@ __all__ = [
     "SearchConfig",
     "Searcher",
     "Seed",
+    "SeedShare",
     "SpacyExtractor",
+    "StatedFact",
     "Triple",
     "UserEdge",
     "__version__",

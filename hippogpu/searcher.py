@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -32,7 +32,7 @@ from hippogpu.methods.entities import reader_of
 from hippogpu.methods.filter import filter_of
 from hippogpu.store import Manifest, Snapshot
 from hippogpu.store.opening import Opened, open_current, read_pointer
-from hippogpu.types import Floats, Hit, Passage, Ranking
+from hippogpu.types import Explanation, Floats, Hit, Passage, Ranking
 
 # Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
 # questions works on 8 columns.
@@ -46,6 +46,7 @@ class _Generation:
         self.snapshot, self._backend = snapshot, backend
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
+        self._rows: Mapping[str, int] | None = None
 
     def loaded(self, *, earlier: Loaded | None = None) -> Loaded:
         """The arrays on the backend, loaded once; those that an earlier generation holds too are taken from it."""
@@ -53,6 +54,13 @@ class _Generation:
             if self._loaded is None:
                 self._loaded = load(self.snapshot, self._backend, earlier=earlier)
             return self._loaded
+
+    def rows(self) -> Mapping[str, int]:
+        """The row of the passage of each id, made at the first use."""
+        if self._rows is None:
+            passages = self.snapshot.passages
+            self._rows = dict(zip(passages.ids, passages.rows.tolist(), strict=True))
+        return self._rows
 
     def held(self) -> Loaded | None:
         """The arrays on the backend, None before the first use."""
@@ -180,6 +188,35 @@ class Searcher:
             if not question.strip():
                 raise UsageError(f"Question {number} is empty. Ask something, or leave it out.")
         return self._batches(self._generation, questions, k, config)
+
+    def explain(
+        self,
+        rankings: Sequence[Ranking],
+        *,
+        k: int = 5,
+        passages: Sequence[str] = (),
+        config: SearchConfig = SearchConfig(),  # noqa: B008  (frozen)
+    ) -> list[list[Explanation]]:
+        """What carried mass to the first k hits of each ranking, in the order of the rankings.
+
+        passages : ids of passages to explain instead, also such as are no hits; their scores are worked out
+        config   : that of rank
+        UsageError for k < 1, an id that the index does not have, a ranking of another generation or other settings.
+        """
+        # Numba is loaded when something is explained, not before.
+        from hippogpu.methods.explaining import explain_rankings, wanted_of
+
+        if k < 1:
+            raise UsageError(f"k must be at least 1. Got {k}.")
+        generation = self._generation
+        wanted = wanted_of(
+            rankings, k, passages, rows=generation.rows(), generation=generation.snapshot.manifest.generation
+        )
+
+        def encode(texts: Sequence[str]) -> Queries:
+            return self._encoded(texts, Needs(passages=True))
+
+        return explain_rankings(generation.loaded(), rankings, wanted, encode, config=config)
 
     def batch_size(self, config: SearchConfig = SearchConfig()) -> int:  # noqa: B008  (frozen)
         """Questions answered together under the byte budget: more where no walk holds a row of all nodes a question."""

@@ -333,8 +333,8 @@ class StatedFact(NamedTuple):
 class PathStep(NamedTuple):
     """An edge between two nodes of a path, and what it comes of.
 
-    kind is "fact" (facts has every triple of the pair), "mention", "synonym" (cosine is that of the two phrases) or "own"
-    (an edge of the user's). A pair that is joined by a fact and as synonyms is a "fact" that has a cosine too.
+    kind is "fact" (facts has every triple of the pair), "mention", "synonym" (cosine is that of the two phrases) or
+    "own" (an edge of the user's). A pair that is joined by a fact and as synonyms is a "fact" that has a cosine too.
     """
 
     kind: str
@@ -355,7 +355,7 @@ class MassPath(NamedTuple):
 
 
 class SeedShare(NamedTuple):
-    """What one phrase seed carried to a passage, in the unit of the score; its weight, and the kept facts that name it."""
+    """What a phrase seed carried to a passage, in the unit of the score; its weight; the kept facts that name it."""
 
     phrase: str
     mass: float
@@ -370,12 +370,13 @@ class Explanation:
     own     mass from the passage's own seed, that is from the question's similarity to its text
     seeds   mass from each phrase seed, in the order of the ranking's seeds
     others  mass from the seeds of all other passages
-    bound   own and the seeds' masses are short by at most this together, and others over by at most as much
-    note    None, or why there is no more to say than the score (a ranking by similarity alone)
+    bound   none of them is off by more: own and the seeds' masses are short, by at most this together, others is over
+    note    None, or why there is no more to say than the score (a ranking by similarity alone); then score is None for
+            a passage that is no hit
     """
 
     passage: Passage
-    score: float
+    score: float | None
     own: float = 0.0
     seeds: tuple[SeedShare, ...] = ()
     others: float = 0.0
