@@ -1,66 +1,184 @@
-"""The verb eval: methods against known supporting passages, beside each other."""
+"""The verb eval: methods, and runs of others, against known supporting passages, beside each other."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hippogpu.cli import options
 from hippogpu.cli.encoders import readers_encoder
-from hippogpu.cli.output import note_list, people, print_json, table
-from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
+from hippogpu.cli.evaluation_report import print_measured, print_measured_json, write_report
+from hippogpu.cli.measuring import (
+    Asked,
+    Library,
+    Measured,
+    Rules,
+    library_of,
+    measure,
+    measure_run,
+    read_asked,
+    tell_gold,
+)
+from hippogpu.cli.output import note, note_list
+from hippogpu.cli.variants import Column, columns_of
+from hippogpu.config import Configs, RunConfig, read_configs, with_values
+from hippogpu.embed import Embedder
+from hippogpu.embed.stored import stored_embedder
+from hippogpu.errors import UsageError
+from hippogpu.evaluate import EncodedOnce, Level, write_qrels, write_trec
 from hippogpu.searcher import Searcher
+from hippogpu.store import current_manifest
+
+DEFAULT_METHODS = ("hippo2", "dense")
 
 
 def evaluate(
-    folder: options.Folder,
-    queries: Annotated[Path, typer.Option("--queries", metavar="FILE", help="Questions, or a BEIR folder.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="The folder of the index; not needed for --run alone.")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option("--queries", metavar="FILE", help="Questions, or a BEIR folder (needed).")
+    ] = None,
     qrels: Annotated[
         Path | None, typer.Option("--qrels", metavar="FILE", help="Gold passages (default: the questions' own).")
     ] = None,
     method: options.Methods = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option("--variant", metavar="TEXT", help="A column 'NAME: KEY=VALUE, KEY=VALUE'; repeatable."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of [search] for every column; repeatable."),
+    ] = None,
+    run: Annotated[
+        list[Path] | None, typer.Option("--run", metavar="FILE", help="A TREC run to measure beside; repeatable.")
+    ] = None,
+    level: Annotated[Level, typer.Option("--level", help="Count passages, or titles once each.")] = "passage",
+    ci: Annotated[bool, typer.Option("--ci/--no-ci", help="95 % intervals by bootstrap (default on).")] = True,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Of two columns: which questions the second gains and loses.")
+    ] = False,
+    measure_name: Annotated[
+        str, typer.Option("--measure", metavar="NAME", help="What --diff compares questions by.")
+    ] = "recall@5",
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="Write a report here: .md or .html.")
+    ] = None,
+    save_run: Annotated[
+        Path | None,
+        typer.Option("--save-run", metavar="FOLDER", help="Write a TREC run a column, and the qrels, here."),
+    ] = None,
     encoder: options.ReadersEncoder = None,
+    url: options.Url = None,
+    model: options.Model = None,
     k: options.Hits = 20,
     config: options.ConfigFile = None,
     backend: options.Backend = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Measure recall against known supporting passages.
+    """Measure methods against known supporting passages, with intervals.
+
+    Questions are encoded once. With several columns each is also compared with the first, question by question.
 
     \b
     hippogpu eval wiki.hippo --queries queries.jsonl --method hippo2 --method dense
+    hippogpu eval wiki.hippo --queries queries.jsonl --method hippo2 --variant "farther: damping=0.7" --diff
+    hippogpu eval --queries queries.jsonl --run theirs.trec
     """
-    from hippogpu.cli.measuring import measure
-
-    refused: list[str] = []
-    values: list[dict[str, Any]] = []
-    embedder = readers_encoder(encoder)
-    for name in method or ["hippo2", "dense"]:
-        settings, run = _settings(config, name, backend)
-        value, refused = measure(
-            Searcher.open(folder, embedder=embedder, run=run), queries, qrels, settings, k=k, quiet=quiet
-        )
-        values.append(value)
-        if json:
-            print_json(value)
-    if not json:
-        shown = [key for key in values[0] if key not in ("method", "queries", "level")]
-        rows = [[_short(key), *(f"{100 * value[key]:.2f}" for value in values)] for key in shown]
-        methods = [str(value["method"]) for value in values]
-        people().print(table(f"{values[0]['queries']} questions, percent", ["measure", *methods], rows))
+    if queries is None:
+        raise UsageError("Name the questions: --queries FILE.")
+    if folder is None and (not run or method or variant or level == "title"):
+        raise UsageError("Name the index: hippogpu eval DIR --queries FILE. Only --run alone needs none, by passage.")
+    if output is not None and output.suffix not in (".md", ".html"):
+        raise UsageError(f"A report is written as .md or .html. Got '{output}'.")
+    configs = read_configs(config)
+    default = () if run else DEFAULT_METHODS
+    columns = columns_of(
+        configs.search, methods=method or [], variants=variant or [], values=set_ or [], default=default
+    )
+    rules, asked = Rules(k, level, ci or diff), read_asked(queries, qrels)
+    configs = replace(configs, run=with_values(configs.run, {"backend": backend} if backend else {}))
+    library, measured = None, []
+    if folder is not None:
+        embedder = EncodedOnce(readers_encoder(encoder) or _stored(folder))
+        with ExitStack() as held:
+            plain = Searcher.open(folder, embedder=embedder, run=configs.run)
+            library = library_of(plain)
+            for column in columns:
+                searcher = _searcher(held, folder, column, configs, embedder, (url, model), quiet) or plain
+                measured.append(measure(searcher, library, asked, column, rules))
+    refused = asked.refused + _measure_runs(run or [], library, asked, rules, measured)
+    tell_gold(measured[0], library, quiet=quiet)
+    for column_measured in measured:
+        _tell_fallbacks(column_measured, quiet=quiet)
+    if save_run is not None:
+        _save(save_run, measured, asked)
+    shown = print_measured_json if json else print_measured
+    shown(measured, asked.queries, measure=measure_name if diff else None)
+    if output is not None:
+        write_report(output, measured, asked.queries, measure=measure_name if diff else None)
     note_list("Refused", refused)
     if refused:
         raise typer.Exit(1)
 
 
-def _short(measure: str) -> str:
-    return measure.replace("all_recall@", "all@").replace("recall@", "R@")
+def _stored(folder: Path) -> Embedder:
+    built = current_manifest(folder).encoder
+    return stored_embedder(built.spec, built.name, folder)
 
 
-def _settings(config: Path | None, method: str | None, backend: str | None) -> tuple[SearchConfig, RunConfig]:
-    configs = read_configs(config)
-    settings = with_values(configs.search, {"method": method} if method else {})
-    return settings, with_values(configs.run, {"backend": backend} if backend else {})
+def _searcher(
+    held: ExitStack,
+    folder: Path,
+    column: Column,
+    configs: Configs,
+    embedder: Embedder,
+    asked: tuple[str | None, str | None],
+    quiet: bool,
+) -> Searcher | None:
+    """A searcher with the models that the column names, kept open until the end; None where it names none."""
+    settings = column.settings
+    if settings.filter not in ("llm", "cross-encoder") and settings.entities != "llm":
+        return None
+    from hippogpu.cli import models
+
+    own, said = replace(configs, search=settings), models.Asked(*asked)
+    judge = held.enter_context(models.open_fact_filter(own, folder, asked=said, quiet=quiet))
+    reader = held.enter_context(models.open_entity_reader(own, folder, settings.entities, asked=said, quiet=quiet))
+    run: RunConfig = configs.run
+    return Searcher.open(folder, embedder=embedder, run=run, fact_filter=judge, entity_reader=reader)
+
+
+def _measure_runs(
+    files: list[Path], library: Library | None, asked: Asked, rules: Rules, measured: list[Measured]
+) -> list[str]:
+    """Adds a column for each run; what was refused of them."""
+    refused: list[str] = []
+    for file in files:
+        column, lines = measure_run(file, library, asked, rules)
+        measured.append(column)
+        refused += lines
+    return refused
+
+
+def _tell_fallbacks(measured: Measured, *, quiet: bool) -> None:
+    for reason, count in measured.fallbacks.items():
+        note(f"{measured.name}: {count} questions fell back: {reason}.", quiet=quiet)
+    for key, what in (("unanswered", "questions are not in the run"), ("unknown_passages", "ids are not in the index")):
+        if measured.source.get(key):
+            note(f"{measured.name}: {measured.source[key]} {what}.", quiet=quiet)
+
+
+def _save(folder: Path, measured: list[Measured], asked: Asked) -> None:
+    """One run a column, called by its name, and qrels.txt; ids as ranked, passages at either level."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_qrels(folder / "qrels.txt", asked.gold)
+    for column in measured:
+        name = "".join(c if c.isalnum() or c in "-._@=+" else "-" for c in column.name)
+        write_trec(folder / f"{name}.trec", column.ids, tag=name)

@@ -1,8 +1,10 @@
-"""How good are rankings and answers against what is known? Measures, intervals, comparisons, TREC files."""
+"""How good are rankings and answers against what is known? Measures, intervals, comparisons, TREC files, pages."""
 
 from __future__ import annotations
 
 from hippogpu.evaluate.answers import exact_match, normalise_answer, token_f1
+from hippogpu.evaluate.asking import EncodedOnce, Ranker, ask
+from hippogpu.evaluate.comparing import GoldPlace, QuestionChange, Ranked, gold_places, question_changes
 from hippogpu.evaluate.intervals import Difference, Interval, mean_intervals, paired_differences
 from hippogpu.evaluate.levels import ByTitle, ranked_ids, to_titles
 from hippogpu.evaluate.measures import ALL_RECALL_CUTOFFS, CUTOFFS, Evaluation, Gold, Level, evaluate, measure_names
@@ -13,17 +15,25 @@ __all__ = [
     "CUTOFFS",
     "ByTitle",
     "Difference",
+    "EncodedOnce",
     "Evaluation",
     "Gold",
+    "GoldPlace",
     "Interval",
     "Level",
+    "QuestionChange",
+    "Ranked",
+    "Ranker",
     "Run",
+    "ask",
     "evaluate",
     "exact_match",
+    "gold_places",
     "mean_intervals",
     "measure_names",
     "normalise_answer",
     "paired_differences",
+    "question_changes",
     "ranked_ids",
     "read_run",
     "to_titles",

@@ -1,0 +1,156 @@
+"""What eval shows: tables for people, objects for programs, a page for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hippogpu.cli.measuring import Measured
+from hippogpu.cli.output import people, print_json, table
+from hippogpu.corpus import Query
+from hippogpu.errors import UsageError
+from hippogpu.evaluate import Difference, Interval, QuestionChange, paired_differences, question_changes
+from hippogpu.evaluate.pages import Block, Heading, Rows, Text, as_html, as_markdown
+
+# Wider tables than this have a line a method, so that a narrow terminal still shows them.
+_MOST_COLUMNS = 3
+
+
+def print_measured(measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
+    """Means with intervals, then each column less the first, then the questions that changed if a measure is named."""
+    first = measured[0]
+    columns, rows = _means(measured)
+    people().print(table(_title(first), columns, rows))
+    for other in measured[1:]:
+        if first.intervals is not None:
+            people().print(table(_difference_title(first, other), *_difference_rows(_differences(first, other))))
+    if measure is not None:
+        people().print(table(_change_title(measured, measure), *_change_rows(_changes(measured, measure), queries)))
+
+
+def print_measured_json(measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
+    """One object a column, with its difference to the first; then one of the questions if a measure is named."""
+    first = measured[0]
+    for column in measured:
+        value = column.as_json()
+        if column is not first and first.intervals is not None:
+            found = {name: one._asdict() for name, one in _differences(first, column).items()}
+            value["difference"] = {"to": first.name, **found}
+        print_json(value)
+    if measure is not None:
+        texts = {query.id: query.text for query in queries}
+        changes = [{"question": texts[change.query], **change.as_json()} for change in _changes(measured, measure)]
+        print_json({"diff": [column.name for column in measured], "measure": measure, "questions": changes})
+
+
+def write_report(path: Path, measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
+    """The same as a page, Markdown or HTML by the file's name."""
+    first = measured[0]
+    blocks: list[Block] = [Heading("Evaluation", 1), Text(_title(first) + ". " + _how(first))]
+    blocks.append(Rows(*_by_method(measured)))
+    for other in measured[1:]:
+        if first.intervals is not None:
+            blocks += [Heading(_difference_title(first, other)), Rows(*_difference_rows(_differences(first, other)))]
+    if measure is not None:
+        blocks += [
+            Heading(_change_title(measured, measure)),
+            Rows(*_change_rows(_changes(measured, measure), queries)),
+        ]
+    page = as_html(blocks, title="Evaluation") if path.suffix == ".html" else as_markdown(blocks)
+    path.write_text(page, encoding="utf-8")
+
+
+def _title(first: Measured) -> str:
+    return f"{first.evaluation.queries} questions, {first.evaluation.level} level, percent"
+
+
+def _how(first: Measured) -> str:
+    found = (
+        "In brackets 95 % intervals: percentiles of 10,000 bootstrap resamples of the questions. "
+        if first.intervals
+        else ""
+    )
+    absent = len(first.evaluation.absent)
+    return f"{found}Gold that the index does not hold: {absent}. Questions without gold, left out: " + (
+        f"{len(first.evaluation.without_gold)}."
+    )
+
+
+def _means(measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
+    if len(measured) > _MOST_COLUMNS or (len(measured) == _MOST_COLUMNS and measured[0].intervals):
+        return _by_method(measured)
+    names = list(measured[0].evaluation.values)
+    rows = [[short(name), *(_mean(column, name) for column in measured)] for name in names]
+    return ["measure", *(column.name for column in measured)], rows
+
+
+def _by_method(measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
+    names = list(measured[0].evaluation.values)
+    rows = [[column.name, *(_mean(column, name, breaks=True) for name in names)] for column in measured]
+    return ["method", *map(short, names)], rows
+
+
+def _mean(column: Measured, name: str, *, breaks: bool = False) -> str:
+    shown = f"{100 * column.evaluation.values[name]:.2f}"
+    if column.intervals is None:
+        return shown
+    return shown + ("\n" if breaks else " ") + bracket(column.intervals[name])
+
+
+def bracket(found: Interval | Difference) -> str:
+    """An interval in percent: [58.1, 70.2]."""
+    return f"[{100 * found.low:.1f}, {100 * found.high:.1f}]"
+
+
+def short(measure: str) -> str:
+    """A measure's name in a table: R@5, all@5."""
+    return measure.replace("all_recall@", "all@").replace("recall@", "R@")
+
+
+def _differences(first: Measured, other: Measured) -> Mapping[str, Difference]:
+    return paired_differences(other.evaluation, first.evaluation)
+
+
+def _difference_title(first: Measured, other: Measured) -> str:
+    return f"{other.name} less {first.name}, points, paired"
+
+
+def _difference_rows(found: Mapping[str, Difference]) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [short(name), f"{100 * one.mean:+.2f} {bracket(one)}", f"{one.p:.4f}", one.verdict]
+        for name, one in found.items()
+    ]
+    return ["measure", "difference", "p", "verdict"], rows
+
+
+def _changes(measured: Sequence[Measured], measure: str) -> list[QuestionChange]:
+    if len(measured) != 2:
+        raise UsageError(f"--diff compares two columns. Got {len(measured)}: name two of --method, --variant, --run.")
+    return question_changes(measured[0].side(), measured[1].side(), measured[0].gold, measure=measure)
+
+
+def _change_title(measured: Sequence[Measured], measure: str) -> str:
+    changes = _changes(measured, measure)
+    counts = {kind: sum(change.change == kind for change in changes) for kind in ("gained", "lost", "moved", "same")}
+    told = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    return f"{short(measure)} of each question, {measured[0].name} → {measured[1].name}: {told}"
+
+
+def _change_rows(changes: Sequence[QuestionChange], queries: Sequence[Query]) -> tuple[list[str], list[list[str]]]:
+    """The questions that gained and lost, the greatest first; ranks of gold as before → after."""
+    texts = {query.id: query.text for query in queries}
+    told: list[QuestionChange] = [change for change in changes if change.change in ("gained", "lost")]
+    told.sort(key=lambda change: (change.first - change.second, change.query))
+    rows = [
+        [change.change, f"{100 * change.first:.0f} → {100 * change.second:.0f}", _ranks(change), texts[change.query]]
+        for change in told
+    ]
+    return ["", "percent", "gold, ranks", "question"], rows
+
+
+def _ranks(change: QuestionChange) -> str:
+    def shown(rank: Any) -> str:
+        return "–" if rank is None else str(rank)
+
+    return ", ".join(f"{place.id} {shown(place.first)} → {shown(place.second)}" for place in change.gold)
