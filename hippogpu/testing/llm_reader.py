@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
+from hippogpu.testing.llm_questions import filled
+
 _WORD = re.compile(r"\w(?:[\w'’-]*\w)?")
 _SENTENCE_ENDS = re.compile(r"[.!?;:]+\s+|\n+")
 _NUMBERED = re.compile(r"^\s*(\d+)\.", re.MULTILINE)
@@ -22,6 +24,7 @@ def read_passage(body: Mapping[str, Any]) -> str:
     entities : the capitalised runs of words of the last user message, each once
     triples  : [run, "is near", next run] within each sentence; objects where the schema wants objects
     stated   : the numbers that begin the message's lines ("1." gives 1)
+    keep, passages, thought, answer : what llm_questions says of the message's question
     Without one it repeats the message.
     """
     text = last_user_message(body)
@@ -34,8 +37,9 @@ def read_passage(body: Mapping[str, Any]) -> str:
         "triples": near_triples,
         "stated": numbered_lines,
     }
-    found = {name: answers[name](text) for name in properties if name in answers}
-    return json.dumps({name: _fitted(values, properties[name]) for name, values in found.items()}, ensure_ascii=False)
+    found = {name: _fitted(answers[name](text), properties[name]) for name in properties if name in answers}
+    found |= filled(text, properties)
+    return json.dumps({name: found[name] for name in properties if name in found}, ensure_ascii=False)
 
 
 def last_user_message(body: Mapping[str, Any]) -> str:
