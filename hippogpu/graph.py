@@ -28,6 +28,12 @@ def assemble(tables: Tables, synonyms: Edges, rule: EdgeRule) -> Csr:
     return _symmetric(source, target, weights, passages + len(tables.phrases))
 
 
+def phrase_graph(tables: Tables, synonyms: Edges, rule: EdgeRule) -> Csr:
+    """The graph over the E phrases alone, with the edges that assemble makes between them. HippoRAG 1, section 2.2."""
+    between = phrase_pairs(tables, synonyms, rule)
+    return _symmetric(between.low, between.high, between.weight.astype(np.float32), len(tables.phrases))
+
+
 def passage_pairs(tables: Tables, rule: EdgeRule) -> Pairs:
     """Pairs of passages that user edges join, each once."""
     own = user_pairs(tables.user_edges, len(tables.mentions)).passages

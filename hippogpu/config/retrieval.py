@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from hippogpu.config.checks import check_types, require
+from hippogpu.errors import ConfigError
 from hippogpu.text import TextRule
 
 EdgeRule = Literal["max", "parallel"]
@@ -76,6 +77,13 @@ class SearchConfig:
     passage_weight   factor of the passage seeds against the phrase seeds, 0 or more
     top_facts        facts that go to the filter, at least 1
     top_phrases      phrase seeds kept, at least 1
+    bm25_k1          how soon more of a word counts no more, 0 or more
+    bm25_b           how far long passages count less, in [0, 1]
+    bm25_common      words in more than this share of the passages count nothing, in (0, 1]
+    certain          ensemble: a question all of whose links are more alike than this is ranked by hippo1 alone
+    fuse             fusion: the methods whose ranks are fused, joined by +
+    fuse_depth       fusion: how many passages of each are looked at (k, when that is more)
+    fuse_constant    fusion: what is added to every rank before it is inverted, 0 or more
     tolerance        bound of the power iteration's L1 error, in (0, 1); what chebyshev's shrinks to
     epsilon          the push of diffused first stops when no residual is above epsilon · degree, in (0, 1]
     least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
@@ -95,6 +103,13 @@ class SearchConfig:
     passage_weight: float = 0.05
     top_facts: int = 5
     top_phrases: int = 5
+    bm25_k1: float = 0.9
+    bm25_b: float = 0.4
+    bm25_common: float = 0.3
+    certain: float = 0.9
+    fuse: str = "hippo2+bm25+dense"
+    fuse_depth: int = 100
+    fuse_constant: int = 60
     tolerance: float = 1e-6
     epsilon: float = 1e-5
     least_epsilon: float = 1e-8
@@ -105,9 +120,39 @@ class SearchConfig:
         require(self, "passage_weight", 0.0 <= self.passage_weight < float("inf"), "0 or more")
         require(self, "top_facts", self.top_facts >= 1, "at least 1")
         require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
+        require(self, "bm25_k1", 0.0 <= self.bm25_k1 < float("inf"), "0 or more")
+        require(self, "bm25_b", 0.0 <= self.bm25_b <= 1.0, "in [0, 1]")
+        require(self, "bm25_common", 0.0 < self.bm25_common <= 1.0, "in (0, 1]")
+        require(self, "certain", -1.0 <= self.certain <= 1.0, "a cosine, in [-1, 1]")
+        require(self, "fuse", self._fuses(), "different methods other than fusion, joined by +")
+        require(self, "fuse_depth", self.fuse_depth >= 1, "at least 1")
+        require(self, "fuse_constant", self.fuse_constant >= 0, "0 or more")
         require(self, "tolerance", 0.0 < self.tolerance < 1.0, "in (0, 1)")
         require(self, "epsilon", 0.0 < self.epsilon <= 1.0, "above 0 and at most 1")
         require(self, "least_epsilon", 0.0 < self.least_epsilon <= self.epsilon, "above 0 and at most epsilon")
+        self._check_together()
+
+    @property
+    def fused(self) -> tuple[MethodName, ...]:
+        """The methods of fuse."""
+        return cast("tuple[MethodName, ...]", tuple(self.fuse.split("+")))
+
+    def _fuses(self) -> bool:
+        names = self.fuse.split("+")
+        return len(set(names)) == len(names) and set(names) <= set(get_args(MethodName)) - {"fusion"}
+
+    def _check_together(self) -> None:
+        """ConfigError for settings that exclude each other."""
+        if self.solver == "diffused" and not (self.synonyms and self.passage_nodes):
+            raise ConfigError(
+                "The diffused vectors are of the whole graph: solver 'diffused' cannot go with synonyms = false or "
+                "passage_nodes = false. Leave the solver to 'auto'."
+            )
+        if self.filter != "none" and self.link != "fact":
+            raise ConfigError(
+                f"The filter '{self.filter}' judges facts, and link '{self.link}' takes none. Set filter to 'none', or "
+                "link to 'fact'."
+            )
 
 
 @dataclass(frozen=True, slots=True)

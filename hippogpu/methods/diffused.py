@@ -22,8 +22,9 @@ class Mass(NamedTuple):
 
 
 def solver_for(loaded: Loaded, config: SearchConfig) -> ServingSolver:
-    """The solver that serves: auto takes diffused where its vectors are fresh and of this damping, else power."""
-    fits = loaded.diffused is not None and loaded.diffused.damping == config.damping
+    """The solver that serves: auto takes diffused where its vectors are fresh and of this walk, else power."""
+    whole = config.synonyms and config.passage_nodes
+    fits = whole and loaded.diffused is not None and loaded.diffused.damping == config.damping
     if config.solver == "auto":
         return "diffused" if fits else "power"
     if config.solver == "diffused" and not fits:

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
-
 import numpy as np
+from scipy.sparse import csr_array
 
-from hippogpu.backends import steps_for
 from hippogpu.config import LinearSolver, SearchConfig
 from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.diffused import rank_by_diffusion, solver_for
-from hippogpu.methods.facts import Recognised, kept_facts, shown_fact
 from hippogpu.methods.loaded import Clock, Loaded, Queries, Ranked, min_max
 from hippogpu.methods.seam import NO_ROWS, NO_SCORES, Asked, Method, Needs, Scored, best_of
-from hippogpu.methods.seeds import phrase_seeds, reset_vectors
-from hippogpu.types import AnyFloats, Floats, Seed
+from hippogpu.methods.seeds import reset_vectors
+from hippogpu.methods.starts import DENSE_ALONE, NO_FACT, Started, start, starting_needs, told
+from hippogpu.methods.walks import (
+    phrase_resets,
+    phrase_walk_masses,
+    scores_by_phrases,
+    walk_graph,
+    walked_masses,
+)
+from hippogpu.types import AnyFloats, Floats
 
-NO_FACT = "no fact was kept: ranked by dense similarity alone"
-NO_MASS = "the seeds weigh nothing: ranked by dense similarity alone"
+__all__ = ["HIPPO2", "NO_FACT", "NO_MASS", "rank_hippo2", "score_hippo2"]
 
-
-class Started(NamedTuple):
-    """What each question of a batch starts from: its vectors, the facts it kept, its phrase seeds."""
-
-    queries: Queries
-    kept: Sequence[Recognised]
-    seeds: Sequence[Mapping[int, float]]
+NO_MASS = f"the seeds weigh nothing: {DENSE_ALONE}"
 
 
 def rank_hippo2(loaded: Loaded, asked: Asked, *, k: int, config: SearchConfig, clock: Clock) -> list[Ranked]:
@@ -37,12 +34,12 @@ def rank_hippo2(loaded: Loaded, asked: Asked, *, k: int, config: SearchConfig, c
     ranked by its min-max dense scores alone, and its Ranked says so. In an index of user edges alone, without any
     fact, every question walks from the passage seeds.
     """
-    started, solver = _started(loaded, asked, config, clock), solver_for(loaded, config)
+    started, solver = start(loaded, asked, config, clock), solver_for(loaded, config)
     if solver == "diffused":
-        ranked = _diffused(loaded, started, k, config, clock)
+        ranked = _diffused(loaded, asked.queries, started, k, config, clock)
     else:
-        ranked = best_of(loaded, _walked(loaded, started, config, solver, clock), k=k, clock=clock)
-    return _told(loaded, started, ranked)
+        ranked = best_of(loaded, _walked(loaded, asked.queries, started, config, solver, clock), k=k, clock=clock)
+    return told(loaded, started, ranked)
 
 
 def score_hippo2(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Scored:
@@ -50,77 +47,58 @@ def score_hippo2(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: C
 
     Diffused vectors rank without the masses of all passages, so where they would serve, the walk does.
     """
-    solver = solver_for(loaded, config)
-    started = _started(loaded, asked, config, clock)
-    scored = _walked(loaded, started, config, "power" if solver == "diffused" else solver, clock)
-    return Scored(scored.scores, _told(loaded, started, scored.why))
+    solver, started = solver_for(loaded, config), start(loaded, asked, config, clock)
+    linear: LinearSolver = "power" if solver == "diffused" else solver
+    scored = _walked(loaded, asked.queries, started, config, linear, clock)
+    return Scored(scored.scores, told(loaded, started, scored.why))
 
 
-def _started(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock) -> Started:
-    vectors = asked.queries.to_facts
-    kept = kept_facts(loaded, asked.texts, vectors, config=config, fact_filter=asked.fact_filter, clock=clock)
+def _walked(
+    loaded: Loaded, queries: Queries, started: Started, config: SearchConfig, solver: LinearSolver, clock: Clock
+) -> Scored:
+    """Masses by a walk; dense scores in the rows that fall back."""
     with clock("seeds"):
-        facts, counts = loaded.snapshot.tables.facts, loaded.mention_counts
-        seeds = [phrase_seeds(row.facts, facts, counts, top_phrases=config.top_phrases) for row in kept]
-    return Started(asked.queries, kept, seeds)
-
-
-def _told(loaded: Loaded, started: Started, ranked: Sequence[Ranked]) -> list[Ranked]:
-    """The rankings with the facts and seeds that they come of."""
-    phrases = loaded.snapshot.tables.phrases
-    return [
-        row._replace(
-            facts=tuple(shown_fact(loaded, fact) for fact in kept.facts),
-            seeds=tuple(Seed(phrases[phrase], weight) for phrase, weight in seeds.items()),
-            filter_failure=kept.failure,
-        )
-        for row, kept, seeds in zip(ranked, started.kept, started.seeds, strict=True)
-    ]
-
-
-def _walked(loaded: Loaded, started: Started, config: SearchConfig, solver: LinearSolver, clock: Clock) -> Scored:
-    """Masses by a walk over the whole graph; dense scores in the rows that fall back."""
-    with clock("seeds"):
-        dense = passage_scores(loaded, started.queries)
-        resets = reset_vectors(started.seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
-        fallback = [_fallback(loaded, row, reset.any()) for row, reset in zip(started.kept, resets, strict=True)]
-    with clock("solve"):
-        scores = _masses(loaded, resets, dense, fallback, config, solver)
+        dense = passage_scores(loaded, queries)
+        resets = _resets(loaded, started, dense, config)
+        has_mass = np.asarray(resets.sum(axis=1) > 0)
+        fallback = [_fallback(loaded, started, i, bool(has), config) for i, has in enumerate(has_mass)]
+    walks = np.array([reason is None for reason in fallback], bool)
+    scores = np.array(dense)
+    if walks.any():
+        with clock("solve"):
+            scores[walks] = _passage_masses(loaded, resets[walks], dense.shape[1], config, solver)
     why = [Ranked(NO_ROWS, NO_SCORES, solver=None if reason else solver, fallback=reason) for reason in fallback]
     return Scored(scores, why)
 
 
-def _masses(
-    loaded: Loaded,
-    resets: AnyFloats,
-    dense: AnyFloats,
-    fallback: Sequence[str | None],
-    config: SearchConfig,
-    solver: LinearSolver,
+def _resets(loaded: Loaded, started: Started, dense: AnyFloats, config: SearchConfig) -> AnyFloats | csr_array:
+    """Where each question restarts, rows that sum to 1 or are empty: over all nodes (B, n), or over phrases (B, E)."""
+    if config.passage_nodes:
+        return reset_vectors(started.seeds, dense, passage_weight=config.passage_weight, nodes=loaded.graph.nodes)
+    return phrase_resets(started.seeds, len(loaded.snapshot.tables.phrases))
+
+
+def _passage_masses(
+    loaded: Loaded, resets: AnyFloats | csr_array, passages: int, config: SearchConfig, solver: LinearSolver
 ) -> AnyFloats:
-    """PageRank mass of every passage, (B, P); the dense scores in the rows that fall back."""
-    walks = np.array([reason is None for reason in fallback], bool)
-    scores = np.array(dense)
-    if walks.any():
-        backend = loaded.backend
-        steps = steps_for(solver, config.damping, config.tolerance)
-        mass = backend.solve(
-            loaded.graph, backend.put(resets[walks]), damping=config.damping, steps=steps, solver=solver
-        )
-        scores[walks] = backend.get(mass)[:, : dense.shape[1]]
-    return scores
+    """Mass of every passage, (rows, P). Without passage nodes that of its phrases: HippoRAG 2's ablation, section 5."""
+    if isinstance(resets, csr_array):
+        return scores_by_phrases(loaded, phrase_walk_masses(loaded, resets, config))
+    return walked_masses(loaded, walk_graph(loaded, config), resets, config, solver)[:, :passages]
 
 
-def _diffused(loaded: Loaded, started: Started, k: int, config: SearchConfig, clock: Clock) -> list[Ranked]:
+def _diffused(
+    loaded: Loaded, queries: Queries, started: Started, k: int, config: SearchConfig, clock: Clock
+) -> list[Ranked]:
     """Rankings from diffused vectors and a push; by dense scores in the rows that fall back."""
-    vectors = started.queries.to_passages
+    vectors = queries.to_passages
     with clock("seeds"):
         nearest = loaded.backend.topk(vectors, loaded.passages, 1)
         low, high = loaded.backend.get(nearest.low), loaded.backend.get(nearest.high)
     with clock("solve"):
         found, mass = rank_by_diffusion(loaded, vectors, started.seeds, low, high, k=k, config=config)
         scores = found.scores / np.maximum(mass.whole - config.damping * mass.isolated, np.finfo(float).tiny)[:, None]
-    fallback = [_fallback(loaded, row, whole > 0) for row, whole in zip(started.kept, mass.whole, strict=True)]
+    fallback = [_fallback(loaded, started, i, whole > 0, config) for i, whole in enumerate(mass.whole)]
     ranked = [
         Ranked(rows, values, solver="diffused", certified=bool(certain))
         for rows, values, certain in zip(found.ids, scores, found.certified, strict=True)
@@ -138,17 +116,19 @@ def _dense(loaded: Loaded, question: Floats, k: int, reason: str) -> Ranked:
     return Ranked(best.ids[0], min_max(best.scores, best.low, best.high)[0], fallback=reason)
 
 
-def _fallback(loaded: Loaded, kept: Recognised, has_mass: bool) -> str | None:
+def _fallback(loaded: Loaded, started: Started, question: int, has_mass: bool, config: SearchConfig) -> str | None:
     """Why a question is ranked by its dense scores, None when it walks."""
     snapshot = loaded.snapshot
-    walks_without = not len(snapshot.tables.facts) and snapshot.graph.nonzeros > 0
-    if not kept.facts and not walks_without:
-        return NO_FACT
+    walks_without = config.passage_nodes and not len(snapshot.tables.facts) and snapshot.graph.nonzeros > 0
+    missing = started.missing(question, config)
+    if missing is not None and not walks_without:
+        return missing
     return None if has_mass else NO_MASS
 
 
 def _needs(loaded: Loaded, config: SearchConfig) -> Needs:
-    return Needs(passages=True, facts=True, walks=solver_for(loaded, config) != "diffused")
+    walks = solver_for(loaded, config) != "diffused"
+    return starting_needs(config).joined(Needs(passages=True, walks=walks))
 
 
 HIPPO2 = Method("hippo2", rank_hippo2, score_hippo2, _needs)

@@ -11,6 +11,7 @@ import numpy as np
 
 from hippogpu.backends import Backend, Graph
 from hippogpu.errors import IndexDamagedError
+from hippogpu.methods.derived import Derived
 from hippogpu.store import DIFFUSED, Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntity, Ragged, Seed
@@ -38,7 +39,7 @@ class DiffusedOn(NamedTuple):
 class Loaded(NamedTuple):
     """A snapshot with its vectors and graph on a backend. passages (P, w), facts (F, w).
 
-    diffused is None where the index has none that are fresh.
+    diffused is None where the index has none that are fresh. derived holds what single methods made of it.
     """
 
     snapshot: Snapshot
@@ -48,6 +49,7 @@ class Loaded(NamedTuple):
     graph: Graph
     mention_counts: Ints
     diffused: DiffusedOn | None
+    derived: Derived
 
 
 class Queries(NamedTuple):
@@ -57,6 +59,10 @@ class Queries(NamedTuple):
 
     to_facts: Floats
     to_passages: Floats
+
+    def rows(self, chosen: Bools) -> Queries:
+        """Some of the questions."""
+        return Queries(self.to_facts[chosen], self.to_passages[chosen])
 
 
 class Ranked(NamedTuple):
@@ -107,6 +113,7 @@ def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None)
         graph.graph if graph else backend.put_graph(snapshot.graph),
         counts,
         diffused.diffused if diffused and diffused.diffused else _put_diffused(snapshot, backend),
+        Derived(),
     )
 
 

@@ -28,6 +28,18 @@ def phrase_seeds(
     return {phrase: weights[phrase] for phrase in heaviest}
 
 
+def linked_seeds(linked: Sequence[tuple[int, float]], mention_counts: Ints) -> dict[int, float]:
+    """Weights of the phrases that are linked to a question: each link's own ÷ (passages that mention the phrase).
+
+    linked : (phrase, weight) of each link; of several links to one phrase the heaviest counts, and none adds to it
+    Heaviest first, ties by lower number. With weights of 1 HippoRAG 1's node specificity, section 2.3.
+    """
+    weights: dict[int, float] = {}
+    for phrase, weight in linked:
+        weights[phrase] = max(weights.get(phrase, 0.0), weight / int(mention_counts[phrase]))
+    return dict(sorted(weights.items(), key=lambda seed: (-seed[1], seed[0])))
+
+
 def reset_vectors(
     phrases: Sequence[Mapping[int, float]], passage_scores: AnyFloats, *, passage_weight: float, nodes: int
 ) -> AnyFloats:
