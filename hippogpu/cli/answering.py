@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from hippogpu.cli import options
 from hippogpu.cli.encoders import readers_encoder
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.cli.runs import Job, write_file
+from hippogpu.cli.why import show_explanations, with_explanations
 from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
 from hippogpu.corpus import read_queries
 from hippogpu.errors import UsageError
@@ -30,7 +30,9 @@ def search(
     method: options.Method = None,
     encoder: options.ReadersEncoder = None,
     solver: options.Solver = None,
-    why: Annotated[bool, typer.Option("--why", help="Show the facts kept and the seeds.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Show the facts kept, the seeds, and the paths to the first 5 hits.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write a run here: .jsonl, .trec or .parquet; resumes."),
@@ -75,11 +77,14 @@ def search(
             "and rank low. Index them again; --method dense needs no facts.",
             quiet=quiet,
         )
-    for id_, ranking in _rankings(searcher, asked, k, settings):
+    batches = searcher.rank_batches([text for _, text in asked], k=k, config=settings)
+    answers = with_explanations(searcher, batches, settings, why=why)
+    for (id_, _), (ranking, explanations) in zip(asked, answers, strict=True):
         if json:
-            print_json(ranking_value(ranking, id_))
+            print_json(ranking_value(ranking, id_, explanations))
         else:
             show_ranking(ranking, why=why)
+            show_explanations(explanations)
     note_list("Refused", refused)
     if refused:
         raise typer.Exit(1)
@@ -150,13 +155,3 @@ def _asked(question: str | None, queries: Path | None) -> tuple[list[tuple[str |
     read = read_queries(queries)
     refused = [f"{item.where}: {item.reason}" for item in read.refusals]
     return [(query.id, query.text) for query in read.queries], refused
-
-
-def _rankings(
-    searcher: Searcher, asked: list[tuple[str | None, str]], k: int, settings: SearchConfig
-) -> Iterator[tuple[str | None, Ranking]]:
-    """Each question's id with its ranking, as the batches finish."""
-    ids = iter(asked)
-    for batch in searcher.rank_batches([text for _, text in asked], k=k, config=settings):
-        for ranking in batch:
-            yield next(ids)[0], ranking

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from hippogpu.errors import UsageError
-from hippogpu.types import Ranking
+from hippogpu.types import Explanation, MassPath, Ranking
 
 _COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("query_id", pa.string()),
@@ -71,8 +71,13 @@ def format_of(output: Path) -> Format:
     return found
 
 
-def ranking_value(ranking: Ranking, query_id: str | None) -> dict[str, Any]:
-    """A ranking as the JSON object of `search --json`."""
+def ranking_value(ranking: Ranking, query_id: str | None, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
+    """A ranking as the JSON object of `search --json`; the first passages with "why" when they are explained."""
+    passages: list[dict[str, Any]] = [
+        {"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits
+    ]
+    for passage, explanation in zip(passages, explanations, strict=False):
+        passage["why"] = explanation_value(explanation)
     return {
         "query_id": query_id,
         "query": ranking.query,
@@ -81,11 +86,45 @@ def ranking_value(ranking: Ranking, query_id: str | None) -> dict[str, Any]:
         "fallback": ranking.fallback,
         "certified": ranking.certified,
         "generation": ranking.generation,
-        "passages": [{"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits],
+        "passages": passages,
         "facts": [[fact.subject, fact.predicate, fact.object] for fact in ranking.facts],
         "seeds": [seed._asdict() for seed in ranking.seeds],
         "ms": {stage: round(spent, 3) for stage, spent in ranking.ms.items()},
     }
+
+
+def explanation_value(explanation: Explanation) -> dict[str, Any]:
+    """What carried mass to a passage, as "why" of `search --json`; a note alone where nothing was carried."""
+    if explanation.note is not None:
+        return {"note": explanation.note}
+    return {
+        "note": None,
+        "own": explanation.own,
+        "seeds": [
+            {"phrase": seed.phrase, "mass": seed.mass, "weight": seed.weight, "facts": [list(f) for f in seed.facts]}
+            for seed in explanation.seeds
+        ],
+        "others": explanation.others,
+        "bound": explanation.bound,
+        "paths": [_path_value(path) for path in explanation.paths],
+    }
+
+
+def _path_value(path: MassPath) -> dict[str, Any]:
+    nodes = [
+        {"phrase": node.name} if node.kind == "phrase" else {"passage": node.name, "title": node.title}
+        for node in path.nodes
+    ]
+    steps = [
+        {
+            "edge": step.kind,
+            "weight": step.weight,
+            "cosine": step.cosine,
+            "facts": [{"triple": list(fact[:3]), "passages": list(fact.passages)} for fact in step.facts],
+        }
+        for step in path.steps
+    ]
+    return {"mass": path.mass, "nodes": nodes, "steps": steps}
 
 
 def json_line(answer: Answer) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ ALONE = {
 }
 # A served score may be short of the exact one by what its solver leaves; more means that other settings made it.
 _APART, _APART_AT_LEAST = 0.05, 1e-5
+# Each holds a row of all passages.
+_QUESTIONS_AT_ONCE = 32
 
 
 class Wanted(NamedTuple):
@@ -68,13 +70,21 @@ def explain_rankings(
     """
     notes = [_note(ranking) for ranking in rankings]
     walked = [ranking.query for ranking, note in zip(rankings, notes, strict=True) if note is None]
-    dense = iter(passage_scores(loaded, encode(walked)) if walked else ())
+    dense = _dense_rows(loaded, walked, encode)
     return [
         _explain(loaded, ranking, ones, next(dense), config)
         if note is None
         else [Explanation(loaded.snapshot.passages.passage(one.row), one.score, note=note) for one in ones]
         for ranking, ones, note in zip(rankings, wanted, notes, strict=True)
     ]
+
+
+def _dense_rows(
+    loaded: Loaded, questions: Sequence[str], encode: Callable[[Sequence[str]], Queries]
+) -> Iterator[AnyFloats]:
+    """Min-max scores of all passages, a row (P,) a question, worked out for few questions at a time."""
+    for start in range(0, len(questions), _QUESTIONS_AT_ONCE):
+        yield from passage_scores(loaded, encode(questions[start : start + _QUESTIONS_AT_ONCE]))
 
 
 def _note(ranking: Ranking) -> str | None:

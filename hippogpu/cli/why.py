@@ -1,0 +1,97 @@
+"""search --why: what carried mass to a hit, as lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.markup import escape
+
+from hippogpu.cli.output import people, printable
+from hippogpu.config import SearchConfig
+from hippogpu.searcher import Searcher
+from hippogpu.types import Explanation, MassPath, PathNode, PathStep, Ranking
+
+EXPLAINED = 5
+"""Hits that are explained at most."""
+_LEAST_SHARE = 0.0005
+_NAMED_FACTS, _NAMED_PASSAGES = 2, 2
+
+
+def with_explanations(
+    searcher: Searcher, batches: Iterable[Sequence[Ranking]], config: SearchConfig, *, why: bool
+) -> Iterator[tuple[Ranking, Sequence[Explanation]]]:
+    """Each ranking with the explanations of its first hits, without any unless they are wanted."""
+    for batch in batches:
+        found = searcher.explain(batch, k=EXPLAINED, config=config) if why else [[] for _ in batch]
+        yield from zip(batch, found, strict=True)
+
+
+def show_explanations(explanations: Sequence[Explanation]) -> None:
+    """A block of lines for each hit: what its mass came from, and the strongest paths."""
+    out, notes = people(), {one.note for one in explanations}
+    if len(notes) == 1 and None not in notes:
+        out.print(escape(printable(f"why: {notes.pop()}")))
+        explanations = ()
+    for rank, one in enumerate(explanations, start=1):
+        out.print(f"[bold]{rank}. {escape(printable(_title(one)))}[/]")
+        for line in explanation_lines(one):
+            out.print(escape(printable(line)))
+    if notes:
+        out.print()
+
+
+def explanation_lines(one: Explanation) -> list[str]:
+    """The shares of a passage's score, then a line for each path with its share."""
+    if one.note or not one.score:
+        return [f"   {one.note or 'nothing was carried to it'}"]
+    shares = [
+        ("its own text", one.own),
+        *((f'seed "{seed.phrase}"', seed.mass) for seed in sorted(one.seeds, key=lambda seed: -seed.mass)),
+        ("other passages", one.others),
+    ]
+    told = [f"{name} {_percent(mass / one.score)}" for name, mass in shares if mass >= _LEAST_SHARE * one.score]
+    paths = [f"   {_percent(path.mass / one.score):>6}  {path_line(path, one.passage.id)}" for path in one.paths]
+    return ["   " + ", ".join(told), *paths]
+
+
+def path_line(path: MassPath, explained: str) -> str:
+    """Nodes and edges in a row. explained: the id of the passage at the end, whose facts need no mention of it."""
+    line = _node(path.nodes[0], explained)
+    for step, before, node in zip(path.steps, path.nodes, path.nodes[1:], strict=False):
+        line += f" ─({_step(step, before, explained)})→ {_node(node, explained)}"
+    return line
+
+
+def _title(one: Explanation) -> str:
+    return f"{one.passage.title} ({one.passage.id})" if one.passage.title else one.passage.id
+
+
+def _node(node: PathNode, explained: str) -> str:
+    """A phrase, or a passage in brackets: by its title, and its id too where it is another than the one explained."""
+    if node.kind == "phrase":
+        return node.name
+    if not node.title or node.name == explained:
+        return f"[{node.title or node.name}]"
+    return f"[{node.title}, {node.name}]"
+
+
+def _step(step: PathStep, before: PathNode, explained: str) -> str:
+    if step.kind == "mention":
+        return "mentions" if before.kind == "passage" else "mentioned in"
+    if step.kind == "synonym":
+        return f"synonym, cosine {step.cosine:.2f}"
+    if step.kind == "own":
+        return f"own edge, weight {step.weight:g}"
+    facts = [f"{fact.subject}, {fact.predicate}, {fact.object}" for fact in step.facts]
+    states = list(dict.fromkeys(id_ for fact in step.facts for id_ in fact.passages))
+    where = "" if explained in states else f"; stated in {_some(states, _NAMED_PASSAGES, ', ')}"
+    return f"fact: {_some(facts, _NAMED_FACTS, '; ')}{where}"
+
+
+def _some(names: Sequence[str], most: int, between: str) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.0095 else f"{100 * share:.1f} %"
