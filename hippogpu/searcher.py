@@ -6,33 +6,32 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from hippogpu.backends import Backend, load_backend
 from hippogpu.config import RunConfig, SearchConfig
-from hippogpu.embed import Embedder, encode_all
+from hippogpu.embed import Embedder
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import EncoderMismatchError, UsageError
 from hippogpu.methods import (
-    Asked,
     Clock,
     EntityReader,
-    EntityVectors,
     FactFilter,
     Loaded,
     Needs,
     Queries,
     Ranked,
+    Tools,
+    ask,
+    encoded,
     load,
     method_of,
 )
-from hippogpu.methods.entities import reader_of
-from hippogpu.methods.filter import filter_of
 from hippogpu.store import Manifest, Snapshot
 from hippogpu.store.opening import Opened, open_current, read_pointer
-from hippogpu.types import Explanation, Floats, Hit, Passage, Ranking
+from hippogpu.types import Explanation, Hit, Passage, Ranking
 
 # Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
 # questions works on 8 columns.
@@ -67,14 +66,6 @@ class _Generation:
         return self._loaded
 
 
-class _Tools(NamedTuple):
-    """What a searcher asks besides its index."""
-
-    embedder: Embedder
-    fact_filter: FactFilter | None = None
-    entity_reader: EntityReader | None = None
-
-
 _NOTHING = Ranked(np.empty(0, np.int32), np.empty(0, np.float32), fallback="the index holds no passage")
 
 
@@ -84,7 +75,7 @@ class Searcher:
     Safe to use from several threads, refresh among them: what a rank call began with, it ends with.
     """
 
-    def __init__(self, root: Path, opened: Opened, tools: _Tools, backend: Backend, *, budget_bytes: int) -> None:
+    def __init__(self, root: Path, opened: Opened, tools: Tools, backend: Backend, *, budget_bytes: int) -> None:
         self._root, self._tools, self._backend = root, tools, backend
         self._budget_bytes = budget_bytes
         self._refreshing = threading.Lock()
@@ -113,7 +104,7 @@ class Searcher:
         embedder = embedder or stored_embedder(built.spec, built.name, root)
         _check_encoder(opened.snapshot.manifest, embedder, root)
         backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
-        tools = _Tools(embedder, fact_filter, entity_reader)
+        tools = Tools(embedder, fact_filter=fact_filter, entity_reader=entity_reader)
         return cls(root, opened, tools, backend, budget_bytes=run.budget_bytes)
 
     def refresh(self) -> bool:
@@ -214,7 +205,7 @@ class Searcher:
         )
 
         def encode(texts: Sequence[str]) -> Queries:
-            return self._encoded(texts, Needs(passages=True))
+            return encoded(self._tools.embedder, texts, Needs(passages=True))
 
         return explain_rankings(generation.loaded(), rankings, wanted, encode, config=config)
 
@@ -242,40 +233,13 @@ class Searcher:
         self, generation: _Generation, questions: Sequence[str], k: int, config: SearchConfig
     ) -> list[Ranking]:
         clock, loaded, method = Clock(), generation.loaded(), method_of(config.method)
-        asked = self._asked(questions, method.needs(loaded, config), config, clock)
+        needs, rule = method.needs(loaded, config), generation.snapshot.manifest.config.text_rule
+        asked = ask(self._tools, questions, needs, config=config, rule=rule, clock=clock)
         ranked = method.rank(loaded, asked, k=k, config=config, clock=clock)
         ms = {stage: spent / len(questions) for stage, spent in clock.ms.items()}
         return [
             _ranking(generation.snapshot, q, row, config.method, ms) for q, row in zip(questions, ranked, strict=True)
         ]
-
-    def _asked(self, questions: Sequence[str], needs: Needs, config: SearchConfig, clock: Clock) -> Asked:
-        """The questions with what the method needs of them, and nothing more."""
-        fact_filter = filter_of(config.filter, self._tools.fact_filter)
-        entities = self._entities(questions, config, clock) if needs.entities else None
-        with clock("encode"):
-            queries = self._encoded(questions, needs)
-        return Asked(questions, queries, fact_filter, entities)
-
-    def _encoded(self, questions: Sequence[str], needs: Needs) -> Queries:
-        embedder = self._tools.embedder
-        nothing: Floats = np.empty((len(questions), 0), np.float32)
-        one = embedder.query_to_passage == embedder.query_to_fact
-        to_passages = (
-            encode_all(questions, embedder, instruction=embedder.query_to_passage)
-            if needs.passages or (needs.facts and one)
-            else nothing
-        )
-        if not needs.facts or one:
-            return Queries(to_passages, to_passages)
-        return Queries(encode_all(questions, embedder, instruction=embedder.query_to_fact), to_passages)
-
-    def _entities(self, questions: Sequence[str], config: SearchConfig, clock: Clock) -> EntityVectors:
-        """The questions' entities, encoded as phrases are: without an instruction."""
-        with clock("entities"):
-            read = reader_of(config.entities, self._tools.entity_reader)(questions)
-        with clock("encode"):
-            return EntityVectors(read, encode_all([name for row in read for name in row.names], self._tools.embedder))
 
 
 def _ranking(snapshot: Snapshot, question: str, ranked: Ranked, method: str, ms: dict[str, float]) -> Ranking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hippogpu.methods.asking import Tools, ask, encoded
 from hippogpu.methods.diffused import solver_for
 from hippogpu.methods.entities import EntityReader, QuestionEntities
 from hippogpu.methods.filter import FactFilter, KeepAll, Verdict
@@ -24,7 +25,10 @@ __all__ = [
     "QuestionEntities",
     "Ranked",
     "Scored",
+    "Tools",
     "Verdict",
+    "ask",
+    "encoded",
     "load",
     "method_of",
     "solver_for",

@@ -31,10 +31,26 @@ class EntityReader(Protocol):
 
 
 def reader_of(source: EntitySource, given: EntityReader | None) -> EntityReader:
-    """The reader given; UsageError when there is none."""
+    """The reader of that source: the one given, or spaCy's; UsageError where the two do not go together."""
+    if source == "spacy":
+        return _spacy_reader(given)
     if given is None:
         raise UsageError(
             f"The entities of questions are to come from '{source}', and no reader was given. Open one and pass it to "
-            "Searcher.open(entity_reader=...)."
+            "Searcher.open(entity_reader=...), or set 'entities' to 'spacy'."
+        )
+    return given
+
+
+def _spacy_reader(given: EntityReader | None) -> EntityReader:
+    # spaCy is an extra, and loaded by the first question that needs it.
+    from hippogpu.methods.spacy_entities import SpacyEntities
+
+    if given is None:
+        return SpacyEntities()
+    if not isinstance(given, SpacyEntities):
+        raise UsageError(
+            f"The reader '{given.name}' was given, and 'entities' of the settings is 'spacy'. Set it to 'given', or "
+            "'llm', or pass no reader."
         )
     return given

@@ -52,7 +52,8 @@ def link_entities(loaded: Loaded, entities: EntityVectors) -> list[Linked]:
     if not len(phrases) or not len(entities.vectors):
         return [Linked((), failure=row.failure) for row in entities.read]
     best = loaded.backend.topk(entities.vectors, phrase_vectors(loaded), 1)
-    nearest = iter(zip(best.ids[:, 0].tolist(), np.asarray(best.scores)[:, 0].tolist(), strict=True))
+    cosines = np.clip(best.scores[:, 0], -1.0, 1.0)
+    nearest = iter(zip(best.ids[:, 0].tolist(), cosines.tolist(), strict=True))
     linked = []
     for row in entities.read:
         links = [(name, *next(nearest)) for name in row.names]

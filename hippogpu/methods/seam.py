@@ -20,11 +20,13 @@ NO_SCORES: Floats = np.empty(0, np.float32)
 class Needs(NamedTuple):
     """What a method takes of each question, and whether it holds a row of all nodes for it.
 
-    passages : its vector to compare with passages · facts : that for facts and phrases · entities : its entities
+    passages : its vector to compare with passages · facts : that for facts and phrases · filter : a filter of facts
+    entities : its entities
     """
 
     passages: bool = False
     facts: bool = False
+    filter: bool = False
     entities: bool = False
     walks: bool = False
 

@@ -91,4 +91,4 @@ def named_seeds(loaded: Loaded, seeds: Mapping[int, float]) -> tuple[Seed, ...]:
 
 def starting_needs(config: SearchConfig) -> Needs:
     """What start takes of a question."""
-    return Needs(facts=config.link != "entity", entities=config.link == "entity")
+    return Needs(facts=config.link != "entity", filter=config.link == "fact", entities=config.link == "entity")
