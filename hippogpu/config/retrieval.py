@@ -68,6 +68,7 @@ class SearchConfig:
     filter           which of the candidate facts are kept (recognition memory); llm and cross-encoder need a model
     filter_fails     what is kept of a question's facts when the filter cannot judge them: all (keep) or none (drop)
     filter_model     the cross-encoder of the filter of that name: a folder, or a name that sentence-transformers knows
+    gap_share        filter gap: facts with less than this share of the best one's score go, in [0, 1]
     entities         who names the entities of a question, where a method links those
     link             what links a question to phrases: the facts near to it, its entities, or the phrases near to it
     synonyms         walk along synonym edges
@@ -94,6 +95,7 @@ class SearchConfig:
     filter: FilterName = "none"
     filter_fails: FilterFails = "keep"
     filter_model: str = ""
+    gap_share: float = 0.85
     entities: EntitySource = "spacy"
     link: LinkName = "fact"
     synonyms: bool = True
@@ -120,6 +122,7 @@ class SearchConfig:
         require(self, "passage_weight", 0.0 <= self.passage_weight < float("inf"), "0 or more")
         require(self, "top_facts", self.top_facts >= 1, "at least 1")
         require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
+        require(self, "gap_share", 0.0 <= self.gap_share <= 1.0, "in [0, 1]")
         require(self, "bm25_k1", 0.0 <= self.bm25_k1 < float("inf"), "0 or more")
         require(self, "bm25_b", 0.0 <= self.bm25_b <= 1.0, "in [0, 1]")
         require(self, "bm25_common", 0.0 < self.bm25_common <= 1.0, "in (0, 1]")

@@ -11,7 +11,8 @@ from hippogpu.config import EntitySource, SearchConfig
 from hippogpu.embed import Embedder, encode_all
 from hippogpu.errors import UsageError
 from hippogpu.methods.entities import EntityReader, reader_of
-from hippogpu.methods.filter import FactFilter, KeepAll, filter_of
+from hippogpu.methods.filter import FactFilter, KeepAll
+from hippogpu.methods.free_filters import AgreementFilter, GapFilter
 from hippogpu.methods.linking import named_once
 from hippogpu.methods.loaded import Clock, Queries
 from hippogpu.methods.seam import Asked, EntityVectors, Needs
@@ -28,7 +29,7 @@ class Tools:
         fact_filter: FactFilter | None = None,
         entity_reader: EntityReader | None = None,
     ) -> None:
-        self.embedder, self.fact_filter, self._reader = embedder, fact_filter, entity_reader
+        self.embedder, self._filter, self._reader = embedder, fact_filter, entity_reader
         self._spacy: EntityReader | None = None
         self._opening = threading.Lock()
 
@@ -40,12 +41,27 @@ class Tools:
             self._spacy = self._spacy or reader_of(source, None)
             return self._spacy
 
+    def filter_for(self, config: SearchConfig) -> FactFilter:
+        """The filter of the settings: the one given, where theirs needs a model; UsageError when none was."""
+        if config.filter == "none":
+            return KeepAll()
+        if config.filter == "gap":
+            return GapFilter(config.gap_share)
+        if config.filter == "agreement":
+            return AgreementFilter()
+        if self._filter is None:
+            raise UsageError(
+                f"The filter '{config.filter}' needs a model, and none was given. Open one and pass it to "
+                "Searcher.open(fact_filter=...), or set 'filter' to 'none'."
+            )
+        return self._filter
+
 
 def ask(
     tools: Tools, questions: Sequence[str], needs: Needs, *, config: SearchConfig, rule: TextRule, clock: Clock
 ) -> Asked:
     """The questions with what is needed of them. rule: how the index normalises its phrases."""
-    fact_filter = filter_of(config.filter, tools.fact_filter) if needs.filter else KeepAll()
+    fact_filter = tools.filter_for(config) if needs.filter else KeepAll()
     entities = _entities(tools, questions, config, rule, clock) if needs.entities else None
     with clock("encode"):
         return Asked(questions, encoded(tools.embedder, questions, needs), fact_filter, entities)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from hippogpu.config import FilterName
-from hippogpu.errors import UsageError
 from hippogpu.types import KeptFact
 
 
@@ -38,15 +36,3 @@ class KeepAll:
 
     def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
         return [Verdict(tuple(range(len(row)))) for row in candidates]
-
-
-def filter_of(name: FilterName, given: FactFilter | None) -> FactFilter:
-    """The filter of that name: one that needs no model, else the one given; UsageError when none is."""
-    if name == "none":
-        return KeepAll()
-    if given is None:
-        raise UsageError(
-            f"The filter '{name}' needs a model, and none was given. Open one and pass it to "
-            "Searcher.open(fact_filter=...), or set the filter to 'none'."
-        )
-    return given

@@ -19,7 +19,7 @@ what which who whom whose when where why how is are was were do does did has hav
 from to by with for between during after before while under both the a an this that these those it its he she they his
 her their there if name
 """
-_JOINING, _OPENING = frozenset(_JOINING_WORDS.split()), frozenset(_OPENING_WORDS.split())
+_JOINING, OPENING = frozenset(_JOINING_WORDS.split()), frozenset(_OPENING_WORDS.split())
 
 
 class Span(NamedTuple):
@@ -58,7 +58,7 @@ def names_in(question: str, marked: Sequence[Span], language: str) -> tuple[str,
 def _without_opening(question: str, span: Span) -> Span:
     """A name at the very beginning without the word that opens the question ("Are Local H ...")."""
     word = _WORD.match(question)
-    if span.first or word is None or word.group().lower() not in _OPENING or word.end() >= span.last:
+    if span.first or word is None or word.group().lower() not in OPENING or word.end() >= span.last:
         return span
     return Span(word.end(), span.last)
 
@@ -67,7 +67,7 @@ def _capitalised(question: str) -> Iterator[Span]:
     """Runs of capitalised words and the numbers after them, joined by nothing but spaces and joining words."""
     run: list[re.Match[str]] = []
     for number, word in enumerate(_WORD.finditer(question)):
-        if number == 0 and word.group().lower() in _OPENING:
+        if number == 0 and word.group().lower() in OPENING:
             continue
         if run and question[run[-1].end() : word.start()].strip():
             yield from _closed(run)
