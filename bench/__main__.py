@@ -14,6 +14,8 @@ from bench.latency import latency
 from bench.opening import opening
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
+from bench.quality.command import quality, quality_report
+from bench.reading import reading
 from bench.readme import readme
 from bench.spacy_quality import spacy
 from bench.throughput import throughput
@@ -30,6 +32,9 @@ app.command("opening")(opening)
 app.command("oracle")(oracle)
 app.command("ppr")(ppr)
 app.command("ppr-report")(ppr_report)
+app.command("quality")(quality)
+app.command("quality-report")(quality_report)
+app.command("reading")(reading)
 app.command("readme")(readme)
 app.command("spacy")(spacy)
 app.command("throughput")(throughput)
