@@ -81,15 +81,31 @@ def check_diffused(
         raise UsageError(
             f"Give a slope and an offset for each of {queries} queries, and one of each of {passages} passages."
         )
-    if len(seeds.indptr) != queries + 1 or len(seeds.nodes) != len(seeds.weights):
+    if len(seeds.indptr) != queries + 1:
         raise UsageError(f"Give the seeds of {queries} queries, one weight a node.")
+    _check_seeds(graph, seeds)
+    for name in ("queries", "slope", "offset"):
+        if not np.all(np.isfinite(getattr(part, name))):
+            raise UsageError(f"The '{name}' of the passage part must be finite.")
+
+
+def check_push(graph: Graph, seeds: SparseSeeds, passages: int, damping: float, epsilon: float) -> None:
+    """UsageError unless the call to push means something."""
+    check_damping(damping)
+    if not 0.0 < epsilon <= 1.0:
+        raise UsageError(f"epsilon must be above 0 and at most 1. Got {epsilon}.")
+    if not 0 <= passages <= graph.nodes:
+        raise UsageError(f"Passages are the first of {graph.nodes} nodes. Got {passages} passages.")
+    _check_seeds(graph, seeds)
+
+
+def _check_seeds(graph: Graph, seeds: SparseSeeds) -> None:
+    if not len(seeds.indptr) or int(seeds.indptr[-1]) != len(seeds.nodes) or len(seeds.nodes) != len(seeds.weights):
+        raise UsageError(f"Give one weight a node of {len(seeds.nodes)} seeds. Got {len(seeds.weights)} weights.")
     if len(seeds.nodes) and (seeds.nodes.min() < 0 or seeds.nodes.max() >= graph.nodes):
         raise UsageError(f"Seeds must be nodes in [0, {graph.nodes}).")
     if not np.all(np.isfinite(seeds.weights)) or np.any(np.asarray(seeds.weights) < 0):
         raise UsageError("Weights of seeds must be finite and not negative.")
-    for name in ("queries", "slope", "offset"):
-        if not np.all(np.isfinite(getattr(part, name))):
-            raise UsageError(f"The '{name}' of the passage part must be finite.")
 
 
 def check_topk(queries: AnyFloats, keys: AnyFloats, k: int) -> None:

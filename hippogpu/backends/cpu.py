@@ -12,6 +12,7 @@ import numpy as np
 from hippogpu.backends.checks import (
     check_columns,
     check_diffused,
+    check_push,
     check_residual,
     check_solve,
     check_steps,
@@ -146,6 +147,24 @@ class CpuBackend:
                 x = iterate(graph, columns[:, here], start[:, here], damping, omegas, kept)
             yield here, x
         self._buffers = kept
+
+    def push(self, graph: Graph, seeds: SparseSeeds, *, passages: int, damping: float, epsilon: float) -> AnyFloats:
+        """Each query on a thread that takes the next when it is done. float32; the push itself is in float64."""
+        check_push(graph, seeds, passages, damping, epsilon)
+        from hippogpu.backends.cpu_push import Walk, push_row
+
+        walk = Walk(graph.indptr, graph.indices, graph.weights, damping)
+        seeds = seeds._replace(weights=np.asarray(seeds.weights, np.float64))
+        brought = np.zeros((len(seeds.indptr) - 1, passages), self._dtype)
+
+        def work(rows: Iterator[int]) -> None:
+            with self._desk(graph, passages) as desk:
+                for row in rows:
+                    here = slice(int(seeds.indptr[row]), int(seeds.indptr[row + 1]))
+                    push_row(walk, seeds.nodes[here], seeds.weights[here], desk.left, epsilon, brought[row])
+
+        run_together(range(len(brought)), work)
+        return brought
 
     def rank_diffused(
         self,

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba
 import numpy as np
 
-from hippogpu.backends.cpu_push import Left, Walk, clear, left_for, push, sow
+from hippogpu.backends.cpu_push import Left, Walk, clear, left_for, push, push_in_stages, sow
 from hippogpu.backends.cpu_select import sift
 from hippogpu.backends.values import Certified, Graph, SparseSeeds
 from hippogpu.types import AnyFloats
 
-# Large residuals go first, so that small ones gather before they move: epsilon comes down from this much above.
-_COARSE, _FALL = 64.0, 4.0
 # To certify, epsilon falls by at least and at most these factors from one try to the next.
 _LEAST_FALL, _MOST_FALL = 2.0, 16.0
 # Passages that are looked at together: their greatest score decides whether any of them counts.
@@ -76,14 +74,10 @@ else:
     @numba.njit(nogil=True, cache=True)
     def rank_row(walk, part, seeds, row, desk, out, epsilon, least):
         """Writes one row of Certified."""
-        at, k, edges = desk.left, out.ids.shape[1], 0
+        at, k = desk.left, out.ids.shape[1]
         mine = slice(seeds.indptr[row], seeds.indptr[row + 1])
         count = sow(seeds.nodes[mine], seeds.weights[mine], walk.damping, at)
-        coarse = epsilon * _COARSE
-        while coarse >= epsilon:
-            count, more = push(walk, at, count, coarse)
-            edges += more
-            coarse /= _FALL
+        count, edges = push_in_stages(walk, at, count, epsilon)
         pool = _pool(walk, part, row, desk, count, epsilon, k)
         if len(pool) < k:
             # Only scores that are no numbers leave fewer; the caller refuses them.

@@ -14,6 +14,7 @@ from hippogpu.backends.checks import (
     check_columns,
     check_damping,
     check_diffused,
+    check_push,
     check_solve,
     check_steps,
 )
@@ -24,7 +25,8 @@ from hippogpu.backends.cuda_sparse import SparseWalk
 from hippogpu.backends.cuda_topk import best_of_rows, topk_in_blocks
 from hippogpu.backends.devices import require_cupy
 from hippogpu.backends.reference import row_sums
-from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK
+from hippogpu.backends.steps import steps_for
+from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK, seed_columns
 from hippogpu.config import LinearSolver
 from hippogpu.errors import HippoError, UsageError
 from hippogpu.types import AnyFloats, Csr, Ints
@@ -126,6 +128,19 @@ class CudaBackend:
             l1 += left.sum(axis=0)
             over_degree = xp.maximum(over_degree, (left * inverse[rows, None]).max(axis=0))
         return Residual(self.get(l1), self.get(over_degree))
+
+    def push(self, graph: Graph, seeds: SparseSeeds, *, passages: int, damping: float, epsilon: float) -> AnyFloats:
+        """Few columns walk the whole graph together here: on a GPU that is faster than chains of small pushes."""
+        check_push(graph, seeds, passages, damping, epsilon)
+        xp, here = self._cupy, _on_device(graph)
+        brought = np.zeros((len(seeds.indptr) - 1, passages), np.float32)
+        steps = steps_for("power", damping, epsilon)
+        for some in blocks(len(brought), columns_at_once(here.nodes, self._budget_bytes)):
+            rows = slice(some.start, min(some.stop, len(brought)))
+            columns = xp.ascontiguousarray(seed_columns(seeds, here.nodes, rows, xp), dtype=xp.float32)
+            walked = self._walk.run(here, columns, damping=damping, steps=steps, solver="power")
+            brought[rows] = self.get(walked[:passages].T)
+        return brought
 
     def rank_diffused(
         self,

@@ -37,7 +37,7 @@ class CugraphBackend:
     """Power iteration through pylibcugraph in float64; everything else is the cuda backend's, kernels and all.
 
     cuGraph has no batches, no Chebyshev steps, no signed columns and no push: solve with the solver 'chebyshev',
-    diffuse, residual and rank_diffused are no second opinion. MissingExtraError without pylibcugraph.
+    diffuse, residual, push and rank_diffused are no second opinion. MissingExtraError without pylibcugraph.
     """
 
     name = "cugraph"
@@ -101,6 +101,9 @@ class CugraphBackend:
 
     def residual(self, graph: Graph, columns: Any, diffused: Any, *, damping: float) -> Residual:
         return self._cuda.residual(_arrays(graph), columns, diffused, damping=damping)
+
+    def push(self, graph: Graph, seeds: SparseSeeds, *, passages: int, damping: float, epsilon: float) -> AnyFloats:
+        return self._cuda.push(_arrays(graph), seeds, passages=passages, damping=damping, epsilon=epsilon)
 
     def rank_diffused(
         self,

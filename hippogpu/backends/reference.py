@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from hippogpu.backends.checks import check_columns, check_diffused, check_residual, check_solve, check_steps
+from hippogpu.backends.checks import (
+    check_columns,
+    check_diffused,
+    check_push,
+    check_residual,
+    check_solve,
+    check_steps,
+)
 from hippogpu.backends.rows import best_of_row, select_rows, topk_blockwise
-from hippogpu.backends.steps import step_weights
-from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK, stored_rounding
+from hippogpu.backends.steps import step_weights, steps_for
+from hippogpu.backends.values import (
+    Certified,
+    Graph,
+    PassagePart,
+    Residual,
+    SparseSeeds,
+    TopK,
+    seed_columns,
+    stored_rounding,
+)
 from hippogpu.config import LinearSolver
 from hippogpu.types import AnyFloats, Csr, Ints
 
 # Rows of a residual that are looked at together.
 _ROWS = 65536
+# The reference walks to the end: it leaves out less than float64 can tell.
+_WALKED_OUT = 1e-16
 
 
 class ReferenceBackend:
@@ -69,6 +87,13 @@ class ReferenceBackend:
         check_residual(graph, columns, diffused, damping)
         s, x = np.asarray(columns, np.float64), np.asarray(diffused, np.float64)
         return residual_of((1 - damping) * s + damping * walk(graph, x) - x, graph.degrees)
+
+    def push(self, graph: Graph, seeds: SparseSeeds, *, passages: int, damping: float, epsilon: float) -> AnyFloats:
+        check_push(graph, seeds, passages, damping, epsilon)
+        columns = seed_columns(seeds, graph.nodes, slice(0, len(seeds.indptr) - 1))
+        steps = steps_for("power", damping, _WALKED_OUT)
+        brought = self.diffuse(graph, columns, damping=damping, steps=steps, solver="power")
+        return np.ascontiguousarray(brought[:passages].T)
 
     def rank_diffused(
         self,

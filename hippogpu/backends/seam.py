@@ -64,6 +64,14 @@ class Backend(Protocol):
         """How far `diffused` (n, c) is from G·columns, worked out in float64."""
         ...
 
+    def push(self, graph: Graph, seeds: SparseSeeds, *, passages: int, damping: float, epsilon: float) -> AnyFloats:
+        """What sparse seeds bring each passage (nodes 0…passages−1): G·seeds, (B, passages) as a NumPy array.
+
+        Off by at most epsilon · max(degree, 1) · (sum of the row's seeds), and by roundings. Of the plain linear
+        system, as diffuse: without the restart of isolated mass.
+        """
+        ...
+
     def rank_diffused(
         self,
         graph: Graph,

@@ -59,6 +59,16 @@ class SparseSeeds(NamedTuple):
     weights: AnyFloats
 
 
+def seed_columns(seeds: SparseSeeds, nodes: int, rows: slice, xp: Any = np) -> Any:
+    """The seeds of some queries as columns (n, rows) float64 of the array module xp."""
+    indptr = np.asarray(seeds.indptr)[rows.start : rows.stop + 1]
+    here = slice(int(indptr[0]), int(indptr[-1]))
+    columns = xp.zeros((nodes, len(indptr) - 1))
+    numbers = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    columns[xp.asarray(seeds.nodes[here]), xp.asarray(numbers)] = xp.asarray(seeds.weights[here], dtype=np.float64)
+    return columns
+
+
 class PassagePart(NamedTuple):
     """What the passage seeds add to G·s at every passage: slope·(diffused·query) + offset·ones.
 

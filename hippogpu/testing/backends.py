@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from hippogpu.backends import Backend, load_backend
+from hippogpu.backends import Backend, SparseSeeds, load_backend
 from hippogpu.errors import UsageError
 from hippogpu.testing.diffusion import (
     Case,
     check_diffuse,
     check_no_seeds,
+    check_push,
     check_rank_diffused,
     check_residual,
     check_solvers,
@@ -50,6 +51,7 @@ def check_backend(make: MakeBackend) -> None:
         check_solvers(make(2**20), graph, batch=3)
         check_diffuse(make(2**20), graph, columns=5)
         check_residual(make(2**20), graph)
+        check_push(make(2**20), graph, passages=graph.nodes // 2, batch=3)
         check_rank_diffused(make(2**20), graph, passages=graph.nodes // 2, batch=3)
     check_no_seeds(make(2**20), small_graph(1000), passages=300)
     check_stored_error(make(2**20), small_graph(1000), passages=300)
@@ -205,6 +207,7 @@ def _refused_diffusions() -> dict[str, Callable[[Backend], object]]:
             backend.put_graph(small_graph(33)), backend.put(columns), backend.put(columns[:, :1]), damping=0.5
         ),
     }
+    calls |= _refused_pushes()
     case = diffused_case(small_graph(33), passages=12, batch=2, damping=0.5)
     far, sunk = case.seeds.nodes.copy(), case.seeds.weights.copy()
     far[0], sunk[0] = 33, -0.5
@@ -225,6 +228,27 @@ def _refused_diffusions() -> dict[str, Callable[[Backend], object]]:
     calls["an epsilon above 1"] = _rank_call(case, epsilon=2.0)
     calls["a least epsilon above epsilon"] = _rank_call(case, least_epsilon=1e-2)
     return calls
+
+
+def _refused_pushes() -> dict[str, Callable[[Backend], object]]:
+    """Calls to push that mean nothing."""
+    fine = SparseSeeds(np.array([0, 2]), np.array([1, 2], np.int32), np.ones(2))
+    return {
+        "a push from a node outside the graph": _push_call(fine._replace(nodes=np.array([1, 33], np.int32))),
+        "a push of less than nothing": _push_call(fine._replace(weights=np.array([1.0, -1.0]))),
+        "a push of one weight for two nodes": _push_call(fine._replace(weights=np.ones(1))),
+        "a push by a damping of 1": _push_call(fine, damping=1.0),
+        "a push to an epsilon of 0": _push_call(fine, epsilon=0.0),
+        "a push to more passages than nodes": _push_call(fine, passages=34),
+    }
+
+
+def _push_call(
+    seeds: SparseSeeds, *, passages: int = 12, damping: float = 0.5, epsilon: float = 1e-3
+) -> Callable[[Backend], object]:
+    return lambda backend: backend.push(
+        backend.put_graph(small_graph(33)), seeds, passages=passages, damping=damping, epsilon=epsilon
+    )
 
 
 def _diffuse_call(columns: AnyFloats, *, damping: float = 0.5, steps: int = 3) -> Callable[[Backend], object]:

@@ -83,6 +83,26 @@ def check_residual(backend: Backend, graph: Csr) -> None:
         assert np.allclose(ours, theirs, rtol=1e-5, atol=1e-6), f"{name} is {ours}, not {theirs}"
 
 
+def check_push(backend: Backend, graph: Csr, *, passages: int, batch: int) -> None:
+    """What sparse seeds bring each passage is the reference's within epsilon, of one query and of several."""
+    reference, random = load_backend("reference"), np.random.default_rng(batch)
+    exact, own = reference.put_graph(graph), backend.put_graph(graph)
+    counts = [min(count, graph.nodes) for count in (3, 0, *[5] * (batch - 2))]
+    nodes = [random.choice(graph.nodes, count, replace=False) for count in counts]
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    seeds = SparseSeeds(indptr, np.concatenate(nodes).astype(np.int32), random.uniform(0.1, 9.0, int(indptr[-1])))
+    sums = np.array([seeds.weights[indptr[row] : indptr[row + 1]].sum() for row in range(batch)])
+    degrees = np.maximum(exact.degrees[:passages], 1.0)
+    for damping in DAMPINGS:
+        wanted = reference.push(exact, seeds, passages=passages, damping=damping, epsilon=1e-9)
+        for epsilon in (1e-3, 1e-6):
+            found = backend.push(own, seeds, passages=passages, damping=damping, epsilon=epsilon)
+            where = f"damping {damping}, epsilon {epsilon:g}, {graph.nodes} nodes"
+            assert found.shape == (batch, passages), f"the shape is {found.shape}: {where}"
+            room = epsilon * degrees * sums[:, None] + OVER_TOLERANCE * sums[:, None]
+            assert np.all(np.abs(found - wanted) <= room), f"a mass is off by more than its bound: {where}"
+
+
 def check_rank_diffused(backend: Backend, graph: Csr, *, passages: int, batch: int) -> None:
     """Scores keep their bounds, a certified set is the exact one, and tightening certifies almost everything."""
     for damping in (0.5, 0.85):
