@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         StatedFact,
         Triple,
         UserEdge,
+        WordShare,
     )
 
 __version__ = version("hippogpu")
@@ -87,7 +88,7 @@ _HOMES = {
     "hippogpu.searcher": ("Searcher",),
     "hippogpu.types": (
         *("Explanation", "Hit", "KeptFact", "MassPath", "Passage", "PathNode", "PathStep", "Ranking"),
-        *("Record", "Seed", "SeedShare", "StatedFact", "Triple", "UserEdge"),
+        *("Record", "Seed", "SeedShare", "StatedFact", "Triple", "UserEdge", "WordShare"),
     ),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -134,6 +135,7 @@ __all__ = [
     "StatedFact",
     "Triple",
     "UserEdge",
+    "WordShare",
     "__version__",
     "clean_index",
     "default_embedder",

@@ -355,12 +355,23 @@ class MassPath(NamedTuple):
 
 
 class SeedShare(NamedTuple):
-    """What a phrase seed carried to a passage, in the unit of the score; its weight; the kept facts that name it."""
+    """What a phrase seed carried to a passage, in the unit of the score; its weight; what made it a seed.
+
+    facts: the kept facts that name it · entities: the question's entities that were linked to it
+    """
 
     phrase: str
     mass: float
     weight: float = 0.0
     facts: tuple[KeptFact, ...] = ()
+    entities: tuple[str, ...] = ()
+
+
+class WordShare(NamedTuple):
+    """A word of the question that a passage has, and what it adds to the passage's BM25 score."""
+
+    word: str
+    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,6 +382,7 @@ class Explanation:
     seeds   mass from each phrase seed, in the order of the ranking's seeds
     others  mass from the seeds of all other passages
     bound   none of them is off by more: own and the seeds' masses are short, by at most this together, others is over
+    words   for bm25: the words of the question that the passage has, heaviest first; their scores sum to the score
     note    None, or why there is no more to say than the score (a ranking by similarity alone); then score is None for
             a passage that is no hit
     """
@@ -382,4 +394,5 @@ class Explanation:
     others: float = 0.0
     bound: float = 0.0
     paths: tuple[MassPath, ...] = ()
+    words: tuple[WordShare, ...] = ()
     note: str | None = None

@@ -29,7 +29,7 @@ def with_explanations(
 def show_explanations(explanations: Sequence[Explanation]) -> None:
     """A block of lines for each hit: what its mass came from, and the strongest paths."""
     out, notes = people(), {one.note for one in explanations}
-    if len(notes) == 1 and None not in notes:
+    if len(notes) == 1 and None not in notes and not any(one.words for one in explanations):
         out.print(escape(printable(f"why: {notes.pop()}")))
         explanations = ()
     for rank, one in enumerate(explanations, start=1):
@@ -42,6 +42,8 @@ def show_explanations(explanations: Sequence[Explanation]) -> None:
 
 def explanation_lines(one: Explanation) -> list[str]:
     """The shares of a passage's score, then a line for each path with its share."""
+    if one.words:
+        return [f"   {one.note}: " + ", ".join(f"{word.word} {word.score:.2f}" for word in one.words)]
     if one.note or not one.score:
         return [f"   {one.note or 'nothing was carried to it'}"]
     shares = [

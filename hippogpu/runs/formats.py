@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from hippogpu.errors import UsageError
-from hippogpu.types import Explanation, MassPath, Ranking
+from hippogpu.types import Explanation, MassPath, Ranking, SeedShare
 
 _COLUMNS: tuple[tuple[str, pa.DataType], ...] = (
     ("query_id", pa.string()),
@@ -96,18 +96,23 @@ def ranking_value(ranking: Ranking, query_id: str | None, explanations: Sequence
 def explanation_value(explanation: Explanation) -> dict[str, Any]:
     """What carried mass to a passage, as "why" of `search --json`; a note alone where nothing was carried."""
     if explanation.note is not None:
-        return {"note": explanation.note}
+        words = {"words": [word._asdict() for word in explanation.words]} if explanation.words else {}
+        return {"note": explanation.note, **words}
     return {
         "note": None,
         "own": explanation.own,
         "seeds": [
-            {"phrase": seed.phrase, "mass": seed.mass, "weight": seed.weight, "facts": [list(f) for f in seed.facts]}
+            {"phrase": seed.phrase, "mass": seed.mass, "weight": seed.weight, **_made_by(seed)}
             for seed in explanation.seeds
         ],
         "others": explanation.others,
         "bound": explanation.bound,
         "paths": [_path_value(path) for path in explanation.paths],
     }
+
+
+def _made_by(seed: SeedShare) -> dict[str, Any]:
+    return {"facts": [list(fact) for fact in seed.facts], "entities": list(seed.entities)}
 
 
 def _path_value(path: MassPath) -> dict[str, Any]:

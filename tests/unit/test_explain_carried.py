@@ -63,7 +63,7 @@ def test_every_seeds_mass_is_that_of_a_dense_solve_within_what_is_said_to_be_mis
         assert np.all(short <= found.missing * source.seeds + ROUNDING)
 
 
-@pytest.mark.parametrize("tolerance", [0.1, 0.005, 1e-6])
+@pytest.mark.parametrize("tolerance", [0.1, 0.005, 1e-4])
 def test_no_more_than_the_tolerance_is_missing(tolerance: float) -> None:
     source, truth = source_of(small_graph(200, seed=3)), dense_walk(small_graph(200, seed=3))
     for node in (1, 5, 77):

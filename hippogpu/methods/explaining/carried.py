@@ -12,8 +12,10 @@ from hippogpu.types import AnyFloats, Ints
 
 # What is not followed any further is at most this share of the passage's mass.
 TOLERANCE = 0.005
-# The first push stops here; how far the last one must go is known from its result.
-_FIRST_EPSILON, _LEAST_EPSILON = 1e-3, 1e-10
+# Where the first push stops, and the last one at the latest: what is missing then tells nobody anything.
+_FIRST_EPSILON, _LEAST_EPSILON = 1e-3, 1e-8
+# Large residuals go first, so that small ones gather before they move.
+_FALL = 4.0
 
 
 class Source(NamedTuple):
@@ -51,7 +53,7 @@ class Carried(NamedTuple):
 def carried(
     source: Source, target: Target, *, damping: float, tolerance: float = TOLERANCE, desk: Left | None = None
 ) -> Carried:
-    """What each seed carried to the target, until at most that share of it is missing.
+    """What each seed carried to the target, until at most that share of it is missing, or 1e-8 of each seed.
 
     desk : working memory of cpu_push.left_for(graph, graph.nodes), zeros as it must be left
     The graph is undirected, so D·Gᵀ = G·D: what each seed gives to the target t is Gᵀ·t = D⁻¹·G·D·t, one push from the
@@ -73,7 +75,7 @@ def carried(
         enough = tolerance * found[1].sum()
         if missing * whole <= enough or epsilon <= _LEAST_EPSILON:
             break
-        epsilon = max(_LEAST_EPSILON, min(epsilon / 2, enough / (damping * whole)))
+        epsilon = max(_LEAST_EPSILON, epsilon / _FALL, min(epsilon / 2, enough / (damping * whole)))
     clear(at, count)
     return Carried(*found, missing, edges)
 

@@ -10,13 +10,13 @@ import numpy as np
 from hippogpu.backends.cpu_push import Left, left_for
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
-from hippogpu.methods.dense import passage_scores
-from hippogpu.methods.explaining.carried import Carried, Target, carried
-from hippogpu.methods.explaining.naming import named_path
+from hippogpu.methods.explaining.carried import TOLERANCE, Carried, Target, carried
+from hippogpu.methods.explaining.lexical import shared_words
+from hippogpu.methods.explaining.naming import named, named_path
 from hippogpu.methods.explaining.paths import PATHS, strongest_paths
-from hippogpu.methods.explaining.starting import Started, started_hippo2
+from hippogpu.methods.explaining.starting import STARTS, Started
 from hippogpu.methods.loaded import Loaded, Queries
-from hippogpu.types import AnyFloats, Explanation, KeptFact, Longs, MassPath, Ranking, SeedShare
+from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, Seed, SeedShare
 
 ALONE = {
     "dense": "ranked by dense similarity alone",
@@ -24,8 +24,7 @@ ALONE = {
 }
 # A served score may be short of the exact one by what its solver leaves; more means that other settings made it.
 _APART, _APART_AT_LEAST = 0.05, 1e-5
-# Each holds a row of all passages.
-_QUESTIONS_AT_ONCE = 32
+_TOLERANCE_OF_PHRASES = 1e-4
 
 
 class Wanted(NamedTuple):
@@ -66,73 +65,73 @@ def explain_rankings(
 ) -> list[list[Explanation]]:
     """What carried mass to the wanted passages of each ranking, in their order. encode makes vectors of questions.
 
-    UsageError when the scores are not those of a walk under these settings.
+    What each method's walk started from is told by STARTS; a ranking of another method, or one that fell back, has
+    its score explained alone. UsageError when the scores are not those of a walk under these settings.
     """
-    notes = [_note(ranking) for ranking in rankings]
-    walked = [ranking.query for ranking, note in zip(rankings, notes, strict=True) if note is None]
-    dense = _dense_rows(loaded, walked, encode)
+    walk = [ranking.method in STARTS and not ranking.fallback for ranking in rankings]
+    questions = _one_by_one(encode([ranking.query for ranking, walks in zip(rankings, walk, strict=True) if walks]))
     return [
-        _explain(loaded, ranking, ones, next(dense), config)
-        if note is None
-        else [Explanation(loaded.snapshot.passages.passage(one.row), one.score, note=note) for one in ones]
-        for ranking, ones, note in zip(rankings, wanted, notes, strict=True)
+        explain_walk(loaded, ranking, STARTS[ranking.method](loaded, ranking, next(questions), config), ones)
+        if walks
+        else [_unwalked(loaded, ranking, one, config) for one in ones]
+        for ranking, ones, walks in zip(rankings, wanted, walk, strict=True)
     ]
 
 
-def _dense_rows(
-    loaded: Loaded, questions: Sequence[str], encode: Callable[[Sequence[str]], Queries]
-) -> Iterator[AnyFloats]:
-    """Min-max scores of all passages, a row (P,) a question, worked out for few questions at a time."""
-    for start in range(0, len(questions), _QUESTIONS_AT_ONCE):
-        yield from passage_scores(loaded, encode(questions[start : start + _QUESTIONS_AT_ONCE]))
+def _one_by_one(questions: Queries) -> Iterator[Queries]:
+    for place in range(len(questions.to_passages)):
+        yield Queries(questions.to_facts[place : place + 1], questions.to_passages[place : place + 1])
 
 
-def _note(ranking: Ranking) -> str | None:
-    """Why a ranking's scores are no masses that were carried somewhere, None where they are."""
-    if ranking.fallback:
-        return ranking.fallback
-    method = ranking.method
-    return None if method == "hippo2" else ALONE.get(method, f"'{method}' does not tell what its scores came from")
+def _unwalked(loaded: Loaded, ranking: Ranking, wanted: Wanted, config: SearchConfig) -> Explanation:
+    """Why there is no more than a score, or the words that make it."""
+    passage, method = loaded.snapshot.passages.passage(wanted.row), ranking.method
+    if method == "bm25" and not ranking.fallback:
+        words = shared_words(loaded, ranking.query, wanted.row, config)
+        return Explanation(passage, sum(word.score for word in words), words=words, note=ALONE[method])
+    note = ranking.fallback or ALONE.get(method, f"'{method}' does not tell what its scores came from")
+    return Explanation(passage, wanted.score, note=note)
 
 
-def _explain(
-    loaded: Loaded, ranking: Ranking, wanted: Sequence[Wanted], dense: AnyFloats, config: SearchConfig
-) -> list[Explanation]:
-    """The explanations of one ranking. dense (P,): its question's min-max scores of all passages."""
-    started = started_hippo2(loaded, ranking.seeds, dense, config)
-    desk = left_for(started.sources[0].graph, loaded.graph.nodes)
-    return [_explained(loaded, ranking, started, one, config.damping, desk) for one in wanted]
+def explain_walk(loaded: Loaded, ranking: Ranking, started: Started, wanted: Sequence[Wanted]) -> list[Explanation]:
+    """What a walk carried to each of the wanted passages; UsageError when the ranking's scores are not its masses."""
+    desks = [left_for(source.graph, source.graph.nodes) for source in started.sources]
+    return [_explained(loaded, ranking, started, one, desks) for one in wanted]
 
 
 def _explained(
-    loaded: Loaded, ranking: Ranking, started: Started, wanted: Wanted, damping: float, desk: Left
+    loaded: Loaded, ranking: Ranking, started: Started, wanted: Wanted, desks: Sequence[Left]
 ) -> Explanation:
-    target = Target(np.array([wanted.row], np.int32), np.ones(1))
-    found = [carried(source, target, damping=damping, desk=desk) for source in started.sources]
+    target, own = started.target(loaded.snapshot.tables, wanted.row), started.own(wanted.row)
+    # Without seeds of passages, what is missing would be all that is told of others; and few seeds miss little.
+    tolerance = TOLERANCE if own >= 0 else _TOLERANCE_OF_PHRASES
+    found = [
+        carried(source, target, damping=started.damping, tolerance=tolerance, desk=desk)
+        for source, desk in zip(started.sources, desks, strict=True)
+    ]
     known = sum(float(part.masses.sum()) for part in found) / started.unit
-    short = _missing(started, found)
-    score = known if wanted.score is None else wanted.score
+    score, short = known if wanted.score is None else wanted.score, _missing(started, found)
     _check_same_walk(ranking, score, known, short)
-    own = _mass_of(found, wanted.row) / started.unit
-    seeds = tuple(
-        SeedShare(
-            seed.phrase,
-            _mass_of(found, started.phrases[seed.phrase]) / started.unit,
-            seed.weight,
-            _naming(seed.phrase, ranking),
-        )
-        for seed in ranking.seeds
-    )
-    named = np.array([wanted.row, *started.phrases.values()])
+    own_mass = _mass_of(found, own) / started.unit
+    seeds = tuple(_seed_share(ranking, seed, started, found) for seed in ranking.seeds)
+    named = np.array([own, *started.phrases.values()])
     return Explanation(
         loaded.snapshot.passages.passage(wanted.row),
         score,
-        own,
+        own_mass,
         seeds,
-        score - own - sum(seed.mass for seed in seeds),
-        short if wanted.score is None else _missing(started, found, named),
-        _paths(loaded, started, target, wanted.row, damping),
+        score - own_mass - sum(seed.mass for seed in seeds),
+        short if wanted.score is None else _missing(started, found, named[named >= 0]),
+        _paths(loaded, started, target, wanted.row),
     )
+
+
+def _seed_share(ranking: Ranking, seed: Seed, started: Started, found: Sequence[Carried]) -> SeedShare:
+    """What a phrase seed carried, with what made it a seed."""
+    mass = _mass_of(found, started.phrases[seed.phrase]) / started.unit
+    facts = tuple(fact for fact in ranking.facts if seed.phrase in (fact.subject, fact.object))
+    entities = tuple(entity.name for entity in ranking.entities if entity.phrase == seed.phrase)
+    return SeedShare(seed.phrase, mass, seed.weight, facts, entities)
 
 
 def _mass_of(found: Sequence[Carried], node: int) -> float:
@@ -146,19 +145,23 @@ def _missing(started: Started, found: Sequence[Carried], nodes: Longs | None = N
     return sum(part.missing * weight for part, weight in zip(found, weights, strict=True)) / started.unit
 
 
-def _paths(loaded: Loaded, started: Started, target: Target, own: int, damping: float) -> tuple[MassPath, ...]:
-    """The strongest of all sources."""
-    paths = [
-        named_path(loaded.snapshot, source.graph, path, unit=started.unit)
+def _paths(loaded: Loaded, started: Started, target: Target, row: int) -> tuple[MassPath, ...]:
+    """The strongest of all sources; where passages are no nodes, each ends with the step into the passage."""
+    snapshot, own = loaded.snapshot, started.own(row)
+    into = dict(zip(target.nodes.tolist(), target.weights.tolist(), strict=True))
+    found = [
+        (path, named_path(snapshot, source.graph, path, shift=started.shift, unit=started.unit))
         for source in started.sources
-        for path in strongest_paths(source, target, damping=damping, own=own)
+        for path in strongest_paths(source, target, damping=started.damping, own=own)
     ]
-    return tuple(sorted(paths, key=lambda path: -path.mass)[:PATHS])
-
-
-def _naming(phrase: str, ranking: Ranking) -> tuple[KeptFact, ...]:
-    """The kept facts that made a phrase a seed."""
-    return tuple(fact for fact in ranking.facts if phrase in (fact.subject, fact.object))
+    strongest = sorted(found, key=lambda one: -one[1].mass)[:PATHS]
+    if own >= 0:
+        return tuple(path for _, path in strongest)
+    passage = named(snapshot, row)
+    return tuple(
+        path._replace(nodes=(*path.nodes, passage), steps=(*path.steps, PathStep("mention", into[walked.nodes[-1]])))
+        for walked, path in strongest
+    )
 
 
 def _check_same_walk(ranking: Ranking, score: float, known: float, bound: float) -> None:

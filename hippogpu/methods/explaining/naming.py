@@ -15,11 +15,16 @@ from hippogpu.store import Snapshot
 from hippogpu.types import Ints, MassPath, PathNode, PathStep, StatedFact
 
 
-def named_path(snapshot: Snapshot, graph: Graph, path: WalkPath, *, unit: float) -> MassPath:
-    """The path with its nodes and steps named; its mass divided by the unit. graph gives the weights of the steps."""
-    nodes = path.nodes
-    steps = tuple(step_between(snapshot, graph, one, other) for one, other in pairwise(nodes))
-    return MassPath(tuple(named(snapshot, node) for node in nodes), steps, path.mass / unit)
+def named_path(snapshot: Snapshot, graph: Graph, path: WalkPath, *, shift: int, unit: float) -> MassPath:
+    """The path with its nodes and steps named; its mass divided by the unit.
+
+    graph : that was walked, for the weights of the steps · shift : makes its nodes those of the index's graph
+    """
+    steps = tuple(
+        step_between(snapshot, one + shift, other + shift, weight=weight_between(graph, one, other))
+        for one, other in pairwise(path.nodes)
+    )
+    return MassPath(tuple(named(snapshot, node + shift) for node in path.nodes), steps, path.mass / unit)
 
 
 def named(snapshot: Snapshot, node: int) -> PathNode:
@@ -31,9 +36,9 @@ def named(snapshot: Snapshot, node: int) -> PathNode:
     return PathNode("passage", passage.id, passage.title)
 
 
-def step_between(snapshot: Snapshot, graph: Graph, one: int, other: int) -> PathStep:
+def step_between(snapshot: Snapshot, one: int, other: int, *, weight: float) -> PathStep:
     """The edge that joins two nodes, and what it comes of."""
-    passages, weight = len(snapshot.passages), _weight(graph, one, other)
+    passages = len(snapshot.passages)
     low, high = min(one, other), max(one, other)
     if low < passages:
         stated = high >= passages and _states(snapshot, low, high - passages)
@@ -107,7 +112,8 @@ def _states(snapshot: Snapshot, passage: int, phrase: int) -> bool:
     return bool(np.any(facts.subject[stated] == phrase) or np.any(facts.object[stated] == phrase))
 
 
-def _weight(graph: Graph, one: int, other: int) -> float:
+def weight_between(graph: Graph, one: int, other: int) -> float:
+    """The weight of the edge between two nodes that are joined."""
     here = slice(int(graph.indptr[one]), int(graph.indptr[one + 1]))
     place = int(np.searchsorted(graph.indices[here], np.int32(other)))
     return float(graph.weights[here][place])
