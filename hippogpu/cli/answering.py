@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hippogpu.cli import options
 from hippogpu.cli.encoders import readers_encoder
+from hippogpu.cli.opening import Opened, entity_source, open_searcher
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.cli.runs import Job, write_file
+from hippogpu.cli.variants import settings_of
 from hippogpu.cli.why import show_explanations, with_explanations
-from hippogpu.config import RunConfig, SearchConfig, read_configs, with_values
+from hippogpu.config import Configs, read_configs, with_values
 from hippogpu.corpus import read_queries
 from hippogpu.errors import UsageError
 from hippogpu.runs import ranking_value
-from hippogpu.searcher import Searcher
 from hippogpu.types import Ranking
 
 
@@ -30,6 +32,14 @@ def search(
     method: options.Method = None,
     encoder: options.ReadersEncoder = None,
     solver: options.Solver = None,
+    filter_: options.Filter = None,
+    entities: options.Entities = None,
+    link: options.Link = None,
+    set_: options.Settings = None,
+    url: options.Url = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="NAME", help="Language model of --filter llm and --entities llm.")
+    ] = None,
     why: Annotated[
         bool, typer.Option("--why", help="Show the facts kept, the seeds, and the paths to the first 5 hits.")
     ] = False,
@@ -58,18 +68,30 @@ def search(
     """
     if (question is None) == (queries is None):
         raise UsageError("Give either a QUESTION or --queries FILE.")
-    settings, run = _settings(config, method, solver, backend)
-    embedder = readers_encoder(encoder)
-    if output is not None:
-        if queries is None or why:
-            raise UsageError("--output writes a run of --queries FILE, without --why.")
-        job = Job(queries, output, k, settings, batch=batch, force=force)
-        write_file(Searcher.open(folder, embedder=embedder, run=run), job, json=json, quiet=quiet)
-        return
-    if batch is not None or force:
+    if output is not None and (queries is None or why):
+        raise UsageError("--output writes a run of --queries FILE, without --why.")
+    if output is None and (batch is not None or force):
         raise UsageError("--batch and --force are of --output FILE. Name one, or leave them out.")
-    asked, refused = _asked(question, queries)
-    searcher = Searcher.open(folder, embedder=embedder, run=run)
+    given = {"method": method, "solver": solver, "filter": filter_, "link": link}
+    configs = _configs(config, {**settings_of(set_ or [], "--set"), **{k: v for k, v in given.items() if v}}, backend)
+    source, embedder = entity_source(entities, configs.search.entities), readers_encoder(encoder)
+    with open_searcher(folder, configs, source, embedder=embedder, asked=(url, model), quiet=quiet) as opened:
+        note_list("Refused entities", source.refused)
+        if output is not None and queries is not None:
+            job = Job(queries, output, k, opened.settings, batch=batch, force=force, models=opened.models)
+            write_file(opened.searcher, job, json=json, quiet=quiet)
+            refused: list[str] = []
+        else:
+            asked, refused = _asked(question, queries)
+            _answer(opened, asked, k, why=why, json=json, quiet=quiet)
+            note_list("Refused", refused)
+    if refused or source.refused:
+        raise typer.Exit(1)
+
+
+def _answer(opened: Opened, asked: list[tuple[str | None, str]], k: int, *, why: bool, json: bool, quiet: bool) -> None:
+    """Prints the ranking of each question, (id, text), as the batches finish."""
+    searcher, settings = opened.searcher, opened.settings
     unread = searcher.manifest.counts.get("without_record", 0)
     if unread and searcher.manifest.counts["facts"]:
         note(
@@ -85,9 +107,6 @@ def search(
         else:
             show_ranking(ranking, why=why)
             show_explanations(explanations)
-    note_list("Refused", refused)
-    if refused:
-        raise typer.Exit(1)
 
 
 def demo(
@@ -126,9 +145,15 @@ def show_ranking(ranking: Ranking, *, why: bool, gold: tuple[str, ...] = (), den
     out.print(table(ranking.query, columns, rows))
     if ranking.fallback:
         out.print(f"Note: {ranking.fallback}.")
+    if ranking.filter_failure:
+        out.print(f"Note: the filter could not judge the facts: {ranking.filter_failure}.")
+    if why and ranking.entities:
+        linked = [[entity.name, entity.phrase, f"{entity.similarity:.3f}"] for entity in ranking.entities]
+        out.print(table("entities of the question", ["entity", "phrase", "similarity"], linked))
     if why and ranking.facts:
         facts = [[f"{fact.score:.3f}", fact.subject, fact.predicate, fact.object] for fact in ranking.facts]
         out.print(table("facts kept", ["score", "subject", "predicate", "object"], facts))
+    if why and ranking.seeds:
         out.print(table("phrase seeds", ["weight", "phrase"], [[f"{s.weight:.3f}", s.phrase] for s in ranking.seeds]))
     out.print(f"{how_solved(ranking)}: " + ", ".join(f"{stage} {spent:.1f} ms" for stage, spent in ranking.ms.items()))
     out.print()
@@ -140,13 +165,11 @@ def how_solved(ranking: Ranking) -> str:
     return f"{ranking.method} ({ranking.solver}{certificate})" if ranking.solver else ranking.method
 
 
-def _settings(
-    config: Path | None, method: str | None, solver: str | None, backend: str | None
-) -> tuple[SearchConfig, RunConfig]:
+def _configs(config: Path | None, values: dict[str, Any], backend: str | None) -> Configs:
+    """The configurations of a file, with what the command line says of searching and of the backend."""
     configs = read_configs(config)
-    given = {"method": method, "solver": solver}
-    settings = with_values(configs.search, {name: value for name, value in given.items() if value})
-    return settings, with_values(configs.run, {"backend": backend} if backend else {})
+    run = with_values(configs.run, {"backend": backend} if backend else {})
+    return replace(configs, search=with_values(configs.search, values), run=run)
 
 
 def _asked(question: str | None, queries: Path | None) -> tuple[list[tuple[str | None, str]], list[str]]:

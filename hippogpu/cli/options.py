@@ -11,7 +11,9 @@ from hippogpu.config import (
     BackendName,
     DiffuseRule,
     ExtractorName,
+    FilterName,
     ForceRule,
+    LinkName,
     MethodName,
     ProfileName,
     Prompting,
@@ -92,5 +94,21 @@ Method = Annotated[MethodName | None, typer.Option("--method", help="How passage
 Methods = Annotated[
     list[str] | None,
     typer.Option("--method", help="How passages are ranked; may be given several times (default hippo2 and dense)."),
+]
+Filter = Annotated[
+    FilterName | None, typer.Option("--filter", help="Which facts near to the question are kept (default none).")
+]
+Entities = Annotated[
+    str | None,
+    typer.Option(
+        "--entities", metavar="NAME", help="Who names a question's entities: spacy (default), llm, or a FILE."
+    ),
+]
+Link = Annotated[
+    LinkName | None,
+    typer.Option("--link", help="What links a question to phrases in hippo2: facts (default), its entities, itself."),
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of [search]; repeatable.")
 ]
 Hits = Annotated[int, typer.Option("-k", min=1, help="How many passages a question gets.")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,7 +33,7 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to rank and where to write it."""
+    """What to rank and where to write it. models: the names of those that decide the rankings besides the settings."""
 
     queries: Path
     output: Path
@@ -41,6 +41,7 @@ class Job:
     config: SearchConfig
     batch: int | None = None
     force: bool = False
+    models: Mapping[str, str] = field(default_factory=dict)
 
 
 def write_file(searcher: Searcher, job: Job, *, json: bool, quiet: bool) -> None:
@@ -66,11 +67,12 @@ def _run(searcher: Searcher, job: Job, show: OnProgress) -> Report:
         batches = searcher.rank_batches(texts, k=job.k, config=job.config)
         return [ranking for batch in batches for ranking in batch]
 
+    file = query_file(job.queries)
     return write_run(
         job.output,
         stream_queries(job.queries),
         rank,
-        run_identity(searcher.manifest, query_file(job.queries), job.config, k=job.k, backend=searcher.backend),
+        {**run_identity(searcher.manifest, file, job.config, k=job.k, backend=searcher.backend), **job.models},
         batch=job.batch or min(searcher.batch_size(job.config), MOST_AT_ONCE),
         force=job.force,
         on_progress=show,

@@ -32,7 +32,7 @@ def columns_of(
     variants : "NAME: KEY=VALUE, KEY=VALUE", what differs from start there; without NAME, its name is the text
     UsageError when two columns have one name, ConfigError for an unknown key or a value out of range.
     """
-    common = with_values(start, _settings(values, "--set"))
+    common = with_values(start, settings_of(values, "--set"))
     named = methods or ([] if variants else default)
     made = [Column(name, with_values(common, {"method": name})) for name in named]
     made += [_variant(text, common) for text in variants]
@@ -46,11 +46,11 @@ def _variant(text: str, start: SearchConfig) -> Column:
     name, colon, rest = text.partition(":")
     if not colon or "=" in name:
         name, rest = text, text
-    values = _settings([part for part in rest.split(",") if part.strip()], "--variant")
+    values = settings_of([part for part in rest.split(",") if part.strip()], "--variant")
     return Column(" ".join(name.split()), with_values(start, values))
 
 
-def _settings(parts: Sequence[str], option: str) -> dict[str, Any]:
+def settings_of(parts: Sequence[str], option: str) -> dict[str, Any]:
     """Keys and values; a value is read as TOML, and as text where it is none (method=dense)."""
     values: dict[str, Any] = {}
     for part in parts:
