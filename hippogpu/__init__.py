@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hippogpu.config import PROFILES, ExtractConfig, IndexConfig, LlmConfig, RunConfig, SearchConfig
+    from hippogpu.config import PROFILES, AnswerConfig, ExtractConfig, IndexConfig, LlmConfig, RunConfig, SearchConfig
     from hippogpu.corpus import read_corpus, read_edges, read_qrels, read_queries
     from hippogpu.embed import Embedder, default_embedder, embedder_from_name
     from hippogpu.errors import HippoError
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         SpacyExtractor,
         open_extractor,
     )
+    from hippogpu.reading import Answer, CrossEncoderFilter, LlmEntities, LlmFilter, answer_questions, read_answers
     from hippogpu.searcher import Searcher
     from hippogpu.types import (
         Explanation,
@@ -68,7 +69,9 @@ if TYPE_CHECKING:
 __version__ = version("hippogpu")
 
 _HOMES = {
-    "hippogpu.config": ("PROFILES", "ExtractConfig", "IndexConfig", "LlmConfig", "RunConfig", "SearchConfig"),
+    "hippogpu.config": (
+        *("PROFILES", "AnswerConfig", "ExtractConfig", "IndexConfig", "LlmConfig", "RunConfig", "SearchConfig"),
+    ),
     "hippogpu.corpus": ("read_corpus", "read_edges", "read_qrels", "read_queries"),
     "hippogpu.embed": ("Embedder", "default_embedder", "embedder_from_name"),
     "hippogpu.errors": ("HippoError",),
@@ -85,6 +88,9 @@ _HOMES = {
         *("ExtractionReport", "Extractor", "LlmExtractor", "NoExtractor", "ReplayExtractor", "SpacyExtractor"),
         "open_extractor",
     ),
+    "hippogpu.reading": (
+        *("Answer", "CrossEncoderFilter", "LlmEntities", "LlmFilter", "answer_questions", "read_answers"),
+    ),
     "hippogpu.searcher": ("Searcher",),
     "hippogpu.types": (
         *("Explanation", "Hit", "KeptFact", "MassPath", "Passage", "PathNode", "PathStep", "Ranking"),
@@ -96,9 +102,12 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "PROFILES",
     "AddReport",
+    "Answer",
+    "AnswerConfig",
     "CleanReport",
     "CollectionReport",
     "CommitReport",
+    "CrossEncoderFilter",
     "DeleteReport",
     "DiffuseReport",
     "EdgeReport",
@@ -117,7 +126,9 @@ __all__ = [
     "KeptFact",
     "Llm",
     "LlmConfig",
+    "LlmEntities",
     "LlmExtractor",
+    "LlmFilter",
     "MassPath",
     "NoExtractor",
     "Passage",
@@ -137,6 +148,7 @@ __all__ = [
     "UserEdge",
     "WordShare",
     "__version__",
+    "answer_questions",
     "clean_index",
     "default_embedder",
     "diffuse_index",
@@ -147,6 +159,7 @@ __all__ = [
     "keep_vectors",
     "open_extractor",
     "open_llm",
+    "read_answers",
     "read_corpus",
     "read_edges",
     "read_qrels",

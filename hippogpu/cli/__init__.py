@@ -13,7 +13,7 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, deleting, diffusing, evaluating, exchanging, indexing, inspecting, planning
+from hippogpu.cli import answering, deleting, diffusing, evaluating, exchanging, indexing, inspecting, planning, reading
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -79,6 +79,7 @@ app.command("delete")(_plain(deleting.delete))
 app.command("diffuse")(_plain(diffusing.diffuse))
 app.command("search")(_plain(answering.search))
 app.command("eval")(_plain(evaluating.evaluate))
+app.command("answer")(_plain(reading.answer))
 app.command("info")(_plain(inspecting.info))
 app.command("verify")(_plain(inspecting.verify))
 app.command("gc")(_plain(deleting.gc))

@@ -94,7 +94,8 @@ def cost_text(cost: Cost) -> str:
     """Replies and tokens in words."""
     remembered = f" ({cost.remembered:,} remembered)" if cost.remembered else ""
     usage = cost.usage
-    return f"{cost.requests:,} replies{remembered}, tokens {usage.prompt:,} in, {usage.completion:,} out"
+    replies = "1 reply" if cost.requests == 1 else f"{cost.requests:,} replies"
+    return f"{replies}{remembered}, tokens {usage.prompt:,} in, {usage.completion:,} out"
 
 
 def _with_replies(settings: LlmConfig, folder: Path, *, quiet: bool) -> Llm:

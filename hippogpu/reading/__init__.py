@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hippogpu.reading.answering import Answered, answer_questions
 from hippogpu.reading.asking import Cost
 from hippogpu.reading.cross_encoder import CrossEncoderFilter
 from hippogpu.reading.entities import EntityReport, LlmEntities
@@ -13,6 +14,7 @@ from hippogpu.reading.replies import Thought
 
 __all__ = [
     "Answer",
+    "Answered",
     "Cost",
     "CrossEncoderFilter",
     "EntityReport",
@@ -22,6 +24,7 @@ __all__ = [
     "Retrieved",
     "Step",
     "Thought",
+    "answer_questions",
     "merge",
     "read_answers",
     "retrieve",

@@ -7,9 +7,9 @@ IRCoT (arXiv 2212.10509); HippoRAG, section 4, and HippoRAG 2, appendix, for ten
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from hippogpu.config import AnswerConfig, SearchConfig
 from hippogpu.llm import Llm
@@ -20,6 +20,7 @@ from hippogpu.reading.replies import Thought, read_thought
 from hippogpu.text import normalise
 from hippogpu.types import Passage, Ranking
 
+T = TypeVar("T")
 Stop = Literal["answer", "steps", "repeat", "failure"]
 
 
@@ -185,11 +186,19 @@ def _merged(question: str, rankings: Sequence[Ranking], think_ms: float, rule: M
     return replace(
         one,
         hits=merge([ranking.hits for ranking in rankings], rule=rule),
-        facts=tuple(dict.fromkeys(fact for ranking in rankings for fact in ranking.facts)),
-        seeds=tuple(dict.fromkeys(seed for ranking in rankings for seed in ranking.seeds)),
-        entities=tuple(dict.fromkeys(entity for ranking in rankings for entity in ranking.entities)),
+        facts=_firsts((fact for ranking in rankings for fact in ranking.facts), lambda fact: fact[:3]),
+        seeds=_firsts((seed for ranking in rankings for seed in ranking.seeds), lambda seed: seed.phrase),
+        entities=_firsts((entity for ranking in rankings for entity in ranking.entities), lambda entity: entity[:2]),
         certified=None,
         fallback="; ".join(f"search {number}: {reason}" for number, reason in told) or None,
         generation=rankings[-1].generation,
         filter_failure=next((one.filter_failure for one in rankings if one.filter_failure is not None), None),
     )
+
+
+def _firsts(items: Iterable[T], key: Callable[[T], object]) -> tuple[T, ...]:
+    """The first item of each key, in order."""
+    found: dict[object, T] = {}
+    for item in items:
+        found.setdefault(key(item), item)
+    return tuple(found.values())

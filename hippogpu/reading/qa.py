@@ -25,6 +25,7 @@ class Answer:
     strangers   citations of passages that were not shown: dropped
     shortened   shown passages whose end was left out
     failure     why there is no answer, None where the reader gave one or said that there is none
+    outage      the failure is that no server could be reached
     cut         the reply never came to its end, and this is what was whole of it
     """
 
@@ -36,6 +37,7 @@ class Answer:
     strangers: int = 0
     shortened: int = 0
     failure: str | None = None
+    outage: bool = False
     cut: bool = False
     cost: Cost = NOTHING
 
@@ -79,7 +81,9 @@ def _ask(question: str, shown: Sequence[Passage], config: AnswerConfig) -> Ask[A
 def _answer(question: str, shown: tuple[Passage, ...], told: Told[Answered], config: AnswerConfig) -> Answer:
     shortened = sum(passage_line(passage, config.passage_characters).cut for passage in shown)
     if told.value is None:
-        return Answer(question, shown=shown, shortened=shortened, failure=told.failure, cost=told.cost)
+        return Answer(
+            question, shown=shown, shortened=shortened, failure=told.failure, outage=told.outage, cost=told.cost
+        )
     numbers = told.value.numbers
     known = [number for number in numbers if 1 <= number <= len(shown)]
     return Answer(
