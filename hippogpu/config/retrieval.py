@@ -13,7 +13,7 @@ from hippogpu.text import TextRule
 EdgeRule = Literal["max", "parallel"]
 FactText = Literal["plain", "tuple"]
 BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
-MethodName = Literal["hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
+MethodName = Literal["hippo", "hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
 LinearSolver = Literal["power", "chebyshev"]
 ServingSolver = Literal["power", "chebyshev", "diffused"]
 SolverName = Literal["auto", "power", "chebyshev", "diffused"]
@@ -23,6 +23,7 @@ FilterName = Literal["none", "llm", "gap", "agreement", "cross-encoder"]
 FilterFails = Literal["keep", "drop"]
 EntitySource = Literal["spacy", "llm", "given"]
 LinkName = Literal["fact", "entity", "phrase"]
+RerankName = Literal["learned", "lead", "none"]
 ForceRule = Literal["extract", "build", "all"]
 ProfileName = Literal["default", "oracle"]
 
@@ -85,6 +86,20 @@ class SearchConfig:
     fuse             fusion: the methods whose ranks are fused, joined by +
     fuse_depth       fusion: how many passages of each are looked at (k, when that is more)
     fuse_constant    fusion: what is added to every rank before it is inverted, 0 or more
+    lead_facts       hippo: facts that go to the filter there, at least 1
+    doubt            hippo: a question whose nearest fact has a lower cosine walks from none, in [-1, 1]
+    names            hippo: walk from the phrases that a question names word for word, too
+    name_weight      hippo: factor of that walk in the order of the graph, 0 or more
+    lexical_passages hippo: passages that start the walk because BM25 puts them first, 0 or more
+    lexical_weight   hippo: factor of the words against the vectors, where both say how near a passage is, 0 or more
+    focus            hippo: how strongly edges are weighed by the likeness of their facts to the question, 0 (off) or more
+    hubs             hippo: edges weigh less by this power of the degrees of their ends, 0 (off) or more
+    pool             hippo: passages of each of two orders, by graph and by text, that are weighed, at least 1
+    partners         hippo: the first passages of the graph's order that may be partners of others, at least 1
+    pairs            hippo: weigh how much of the question a passage and a partner cover together
+    rerank           hippo: how the pool is ordered: by learned weights; by the graph behind the nearest by text (lead);
+                     by the graph
+    push_epsilon     hippo: what a push may leave of a node's mass, as a share of degree · seeds, in (0, 1]
     tolerance        bound of the power iteration's L1 error, in (0, 1); what chebyshev's shrinks to
     epsilon          the push of diffused first stops when no residual is above epsilon · degree, in (0, 1]
     least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
@@ -112,6 +127,19 @@ class SearchConfig:
     fuse: str = "hippo2+bm25+dense"
     fuse_depth: int = 100
     fuse_constant: int = 60
+    lead_facts: int = 3
+    doubt: float = -1.0
+    names: bool = True
+    name_weight: float = 0.25
+    lexical_passages: int = 30
+    lexical_weight: float = 0.5
+    focus: float = 0.0
+    hubs: float = 0.0
+    pool: int = 100
+    partners: int = 10
+    pairs: bool = True
+    rerank: RerankName = "learned"
+    push_epsilon: float = 1e-6
     tolerance: float = 1e-6
     epsilon: float = 1e-5
     least_epsilon: float = 1e-8
@@ -130,6 +158,13 @@ class SearchConfig:
         require(self, "fuse", self._fuses(), "different methods other than fusion, joined by +")
         require(self, "fuse_depth", self.fuse_depth >= 1, "at least 1")
         require(self, "fuse_constant", self.fuse_constant >= 0, "0 or more")
+        for name in ("lead_facts", "pool", "partners"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "doubt", -1.0 <= self.doubt <= 1.0, "a cosine, in [-1, 1]")
+        require(self, "lexical_passages", self.lexical_passages >= 0, "0 or more")
+        for name in ("name_weight", "lexical_weight", "focus", "hubs"):
+            require(self, name, 0.0 <= getattr(self, name) < float("inf"), "0 or more")
+        require(self, "push_epsilon", 0.0 < self.push_epsilon <= 1.0, "above 0 and at most 1")
         require(self, "tolerance", 0.0 < self.tolerance < 1.0, "in (0, 1)")
         require(self, "epsilon", 0.0 < self.epsilon <= 1.0, "above 0 and at most 1")
         require(self, "least_epsilon", 0.0 < self.least_epsilon <= self.epsilon, "above 0 and at most epsilon")
