@@ -73,6 +73,18 @@ def test_no_more_than_the_tolerance_is_missing(tolerance: float) -> None:
         assert found.missing * source.seeds.sum() <= tolerance * whole
 
 
+def test_the_seeds_that_are_named_miss_no_more_though_the_others_may() -> None:
+    graph = hub_graph(20_000, seed=3)
+    seeds = np.full(graph.nodes, 0.05)
+    seeds[7] = 1e-3
+    source = Source(graph_with_degrees(graph), seeds)
+    found = carried(source, only(5), damping=DAMPING, named=1e-3)
+    everything = carried(source, only(5), damping=DAMPING)
+    assert found.missing * 1e-3 <= 0.001 * found.masses.sum()
+    assert found.edges < everything.edges
+    assert everything.missing * seeds.sum() <= 0.001 * everything.masses.sum()
+
+
 def test_a_passage_without_edges_keeps_its_own_seed_alone() -> None:
     graph = pair_graph(9)
     found = carried(source_of(graph), only(8), damping=DAMPING)

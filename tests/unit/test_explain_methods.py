@@ -54,7 +54,7 @@ def test_hippo1_knows_no_share_but_that_of_its_phrases(made: Path) -> None:
     for one in found.values():
         assert one.own == 0
         assert one.others == pytest.approx(0, abs=one.bound + SERVED)
-        assert one.bound <= max(1e-4 * one.score, 1e-8)
+        assert one.bound <= max(0.001 * one.score, 1e-8)
 
 
 def test_a_path_of_hippo1_ends_with_the_step_into_the_passage(made: Path) -> None:

@@ -10,12 +10,14 @@ from hippogpu.backends import Graph
 from hippogpu.backends.cpu_push import Left, Walk, clear, left_for, push, sow
 from hippogpu.types import AnyFloats, Ints
 
-# What is not followed any further is at most this share of the passage's mass.
-TOLERANCE = 0.005
+TOLERANCE = 0.001
+"""What is not followed any further is at most this share of the target's mass."""
 # Where the first push stops, and the last one at the latest: what is missing then tells nobody anything.
 _FIRST_EPSILON, _LEAST_EPSILON = 1e-3, 1e-8
 # Large residuals go first, so that small ones gather before they move.
 _FALL = 4.0
+# Then the next push takes some milliseconds.
+_CHEAP_EDGES = 50_000
 
 
 class Source(NamedTuple):
@@ -51,14 +53,21 @@ class Carried(NamedTuple):
 
 
 def carried(
-    source: Source, target: Target, *, damping: float, tolerance: float = TOLERANCE, desk: Left | None = None
+    source: Source,
+    target: Target,
+    *,
+    damping: float,
+    named: float | None = None,
+    tolerance: float = TOLERANCE,
+    desk: Left | None = None,
 ) -> Carried:
     """What each seed carried to the target, until at most that share of it is missing, or 1e-8 of each seed.
 
-    desk : working memory of cpu_push.left_for(graph, graph.nodes), zeros as it must be left
+    named : sum of the seeds that must not miss more; the others are followed only as long as that is cheap
+    desk  : working memory of cpu_push.left_for(graph, graph.nodes), zeros as it must be left
     The graph is undirected, so D·Gᵀ = G·D: what each seed gives to the target t is Gᵀ·t = D⁻¹·G·D·t, one push from the
-    target, local for the same reason as that of the seeds. Where every residual is at most
-    epsilon · degree, a seed of weight s misses at most d · epsilon · s.
+    target, local for the same reason as that of the seeds. Where every residual is at most epsilon · degree, a seed of
+    weight s misses at most d · epsilon · s.
     """
     graph, seeds = source.graph, source.seeds
     at = desk if desk is not None else left_for(graph, graph.nodes)
@@ -73,9 +82,10 @@ def carried(
         found = _gathered(graph, seeds, at, count, damping)
         missing = damping * epsilon if at.left[at.touched[:count], 0].any() else 0.0
         enough = tolerance * found[1].sum()
-        if missing * whole <= enough or epsilon <= _LEAST_EPSILON:
+        must = whole if named is None or edges < _CHEAP_EDGES else named
+        if missing * must <= enough or epsilon <= _LEAST_EPSILON:
             break
-        epsilon = max(_LEAST_EPSILON, epsilon / _FALL, min(epsilon / 2, enough / (damping * whole)))
+        epsilon = max(_LEAST_EPSILON, epsilon / _FALL, min(epsilon / 2, enough / (damping * must)))
     clear(at, count)
     return Carried(*found, missing, edges)
 

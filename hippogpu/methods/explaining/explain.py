@@ -10,7 +10,7 @@ import numpy as np
 from hippogpu.backends.cpu_push import Left, left_for
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
-from hippogpu.methods.explaining.carried import TOLERANCE, Carried, Target, carried
+from hippogpu.methods.explaining.carried import Carried, Target, carried
 from hippogpu.methods.explaining.lexical import shared_words
 from hippogpu.methods.explaining.naming import named, named_path
 from hippogpu.methods.explaining.paths import PATHS, strongest_paths
@@ -24,7 +24,6 @@ ALONE = {
 }
 # A served score may be short of the exact one by what its solver leaves; more means that other settings made it.
 _APART, _APART_AT_LEAST = 0.05, 1e-5
-_TOLERANCE_OF_PHRASES = 1e-4
 
 
 class Wanted(NamedTuple):
@@ -103,27 +102,36 @@ def _explained(
     loaded: Loaded, ranking: Ranking, started: Started, wanted: Wanted, desks: Sequence[Left]
 ) -> Explanation:
     target, own = started.target(loaded.snapshot.tables, wanted.row), started.own(wanted.row)
-    # Without seeds of passages, what is missing would be all that is told of others; and few seeds miss little.
-    tolerance = TOLERANCE if own >= 0 else _TOLERANCE_OF_PHRASES
-    found = [
-        carried(source, target, damping=started.damping, tolerance=tolerance, desk=desk)
-        for source, desk in zip(started.sources, desks, strict=True)
-    ]
+    nodes = np.array([own, *started.phrases.values()])
+    found = _carried(started, target, desks, None if wanted.score is None else nodes[nodes >= 0])
     known = sum(float(part.masses.sum()) for part in found) / started.unit
     score, short = known if wanted.score is None else wanted.score, _missing(started, found)
     _check_same_walk(ranking, score, known, short)
     own_mass = _mass_of(found, own) / started.unit
     seeds = tuple(_seed_share(ranking, seed, started, found) for seed in ranking.seeds)
-    named = np.array([own, *started.phrases.values()])
     return Explanation(
         loaded.snapshot.passages.passage(wanted.row),
         score,
         own_mass,
         seeds,
         score - own_mass - sum(seed.mass for seed in seeds),
-        short if wanted.score is None else _missing(started, found, named[named >= 0]),
+        short if wanted.score is None else _missing(started, found, nodes[nodes >= 0]),
         _paths(loaded, started, target, wanted.row),
     )
+
+
+def _carried(started: Started, target: Target, desks: Sequence[Left], named: Longs | None) -> list[Carried]:
+    """What all seeds carried, by source. named: the seeds whose shares are told, all where the score is their sum."""
+    return [
+        carried(
+            source,
+            target,
+            damping=started.damping,
+            named=None if named is None else float(source.seeds[named].sum()),
+            desk=desk,
+        )
+        for source, desk in zip(started.sources, desks, strict=True)
+    ]
 
 
 def _seed_share(ranking: Ranking, seed: Seed, started: Started, found: Sequence[Carried]) -> SeedShare:
