@@ -14,7 +14,7 @@ from hippogpu.cli.opening import Opened, entity_source, open_searcher
 from hippogpu.cli.output import note, note_list, people, print_json, progress, table
 from hippogpu.cli.runs import Job, write_file
 from hippogpu.cli.variants import settings_of
-from hippogpu.cli.why import show_explanations, with_explanations
+from hippogpu.cli.why import Why, show_explanations, with_explanations
 from hippogpu.config import Configs, read_configs, with_values
 from hippogpu.corpus import read_queries
 from hippogpu.errors import UsageError
@@ -43,6 +43,9 @@ def search(
     why: Annotated[
         bool, typer.Option("--why", help="Show the facts kept, the seeds, and the paths to the first 5 hits.")
     ] = False,
+    why_of: Annotated[
+        list[str] | None, typer.Option("--why-of", metavar="ID", help="As --why, of this passage, be it a hit or not.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write a run here: .jsonl, .trec or .parquet; resumes."),
@@ -68,7 +71,8 @@ def search(
     """
     if (question is None) == (queries is None):
         raise UsageError("Give either a QUESTION or --queries FILE.")
-    if output is not None and (queries is None or why):
+    explained = Why(why or bool(why_of), tuple(why_of or ()))
+    if output is not None and (queries is None or explained.wanted):
         raise UsageError("--output writes a run of --queries FILE, without --why.")
     if output is None and (batch is not None or force):
         raise UsageError("--batch and --force are of --output FILE. Name one, or leave them out.")
@@ -83,13 +87,13 @@ def search(
             refused: list[str] = []
         else:
             asked, refused = _asked(question, queries)
-            _answer(opened, asked, k, why=why, json=json, quiet=quiet)
+            _answer(opened, asked, k, explained, json=json, quiet=quiet)
             note_list("Refused", refused)
     if refused or source.refused:
         raise typer.Exit(1)
 
 
-def _answer(opened: Opened, asked: list[tuple[str | None, str]], k: int, *, why: bool, json: bool, quiet: bool) -> None:
+def _answer(opened: Opened, asked: list[tuple[str | None, str]], k: int, why: Why, *, json: bool, quiet: bool) -> None:
     """Prints the ranking of each question, (id, text), as the batches finish."""
     searcher, settings = opened.searcher, opened.settings
     unread = searcher.manifest.counts.get("without_record", 0)
@@ -100,13 +104,13 @@ def _answer(opened: Opened, asked: list[tuple[str | None, str]], k: int, *, why:
             quiet=quiet,
         )
     batches = searcher.rank_batches([text for _, text in asked], k=k, config=settings)
-    answers = with_explanations(searcher, batches, settings, why=why)
+    answers = with_explanations(searcher, batches, settings, why)
     for (id_, _), (ranking, explanations) in zip(asked, answers, strict=True):
         if json:
             print_json(ranking_value(ranking, id_, explanations))
         else:
-            show_ranking(ranking, why=why)
-            show_explanations(explanations)
+            show_ranking(ranking, why=why.wanted)
+            show_explanations(ranking, explanations)
 
 
 def demo(

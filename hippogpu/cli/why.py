@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from rich.markup import escape
 
@@ -14,26 +15,36 @@ from hippogpu.types import Explanation, MassPath, PathNode, PathStep, Ranking
 EXPLAINED = 5
 """Hits that are explained at most."""
 _LEAST_SHARE = 0.0005
-_NAMED_FACTS, _NAMED_PASSAGES = 2, 2
+_NAMED_FACTS, _NAMED_PASSAGES, _LONG = 2, 2, 60
+
+
+class Why(NamedTuple):
+    """What is to be explained: nothing, the first hits, or the passages of these ids."""
+
+    wanted: bool = False
+    passages: tuple[str, ...] = ()
 
 
 def with_explanations(
-    searcher: Searcher, batches: Iterable[Sequence[Ranking]], config: SearchConfig, *, why: bool
+    searcher: Searcher, batches: Iterable[Sequence[Ranking]], config: SearchConfig, why: Why
 ) -> Iterator[tuple[Ranking, Sequence[Explanation]]]:
-    """Each ranking with the explanations of its first hits, without any unless they are wanted."""
+    """Each ranking with the explanations that are wanted."""
     for batch in batches:
-        found = searcher.explain(batch, k=EXPLAINED, config=config) if why else [[] for _ in batch]
+        found: Sequence[Sequence[Explanation]] = [()] * len(batch)
+        if why.wanted:
+            found = searcher.explain(batch, k=EXPLAINED, passages=why.passages, config=config)
         yield from zip(batch, found, strict=True)
 
 
-def show_explanations(explanations: Sequence[Explanation]) -> None:
-    """A block of lines for each hit: what its mass came from, and the strongest paths."""
+def show_explanations(ranking: Ranking, explanations: Sequence[Explanation]) -> None:
+    """A block of lines for each passage: what its mass came from, and the strongest paths."""
     out, notes = people(), {one.note for one in explanations}
+    rank = {hit.passage.id: place for place, hit in enumerate(ranking.hits, start=1)}
     if len(notes) == 1 and None not in notes and not any(one.words for one in explanations):
         out.print(escape(printable(f"why: {notes.pop()}")))
         explanations = ()
-    for rank, one in enumerate(explanations, start=1):
-        out.print(f"[bold]{rank}. {escape(printable(_title(one)))}[/]")
+    for one in explanations:
+        out.print(f"[bold]{escape(printable(_heading(one, rank.get(one.passage.id))))}[/]")
         for line in explanation_lines(one):
             out.print(escape(printable(line)))
     if notes:
@@ -64,8 +75,9 @@ def path_line(path: MassPath, explained: str) -> str:
     return line
 
 
-def _title(one: Explanation) -> str:
-    return f"{one.passage.title} ({one.passage.id})" if one.passage.title else one.passage.id
+def _heading(one: Explanation, rank: int | None) -> str:
+    title = f"{one.passage.title} ({one.passage.id})" if one.passage.title else one.passage.id
+    return f"{rank}. {title}" if rank else f"{title}, no hit; score {one.score or 0:.6f}"
 
 
 def _node(node: PathNode, explained: str) -> str:
@@ -84,10 +96,15 @@ def _step(step: PathStep, before: PathNode, explained: str) -> str:
         return f"synonym, cosine {step.cosine:.2f}"
     if step.kind == "own":
         return f"own edge, weight {step.weight:g}"
-    facts = [f"{fact.subject}, {fact.predicate}, {fact.object}" for fact in step.facts]
+    facts = [f"{fact.subject}, {_short(fact.predicate)}, {fact.object}" for fact in step.facts]
     states = list(dict.fromkeys(id_ for fact in step.facts for id_ in fact.passages))
     where = "" if explained in states else f"; stated in {_some(states, _NAMED_PASSAGES, ', ')}"
     return f"fact: {_some(facts, _NAMED_FACTS, '; ')}{where}"
+
+
+def _short(text: str) -> str:
+    """An extractor without a model gives whole sentences as predicates."""
+    return text if len(text) <= _LONG else f"{text[:_LONG].rsplit(' ', 1)[0]} …"
 
 
 def _some(names: Sequence[str], most: int, between: str) -> str:

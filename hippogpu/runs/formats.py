@@ -72,22 +72,32 @@ def format_of(output: Path) -> Format:
 
 
 def ranking_value(ranking: Ranking, query_id: str | None, explanations: Sequence[Explanation] = ()) -> dict[str, Any]:
-    """A ranking as the JSON object of `search --json`; the first passages with "why" when they are explained."""
+    """A ranking as the JSON object of `search --json`; passages that are explained have a "why".
+
+    Explanations of passages that are no hits stand under "explained".
+    """
     passages: list[dict[str, Any]] = [
         {"id": hit.passage.id, "title": hit.passage.title, "score": hit.score} for hit in ranking.hits
     ]
-    for passage, explanation in zip(passages, explanations, strict=False):
-        passage["why"] = explanation_value(explanation)
+    place = {passage["id"]: passage for passage in passages}
+    beyond: list[dict[str, Any]] = []
+    for one in explanations:
+        if one.passage.id not in place:
+            beyond.append({"id": one.passage.id, "title": one.passage.title, "score": one.score})
+        (place.get(one.passage.id) or beyond[-1])["why"] = explanation_value(one)
     return {
         "query_id": query_id,
         "query": ranking.query,
         "method": ranking.method,
         "solver": ranking.solver,
         "fallback": ranking.fallback,
+        "filter_failure": ranking.filter_failure,
         "certified": ranking.certified,
         "generation": ranking.generation,
         "passages": passages,
+        **({"explained": beyond} if beyond else {}),
         "facts": [[fact.subject, fact.predicate, fact.object] for fact in ranking.facts],
+        "entities": [entity._asdict() for entity in ranking.entities],
         "seeds": [seed._asdict() for seed in ranking.seeds],
         "ms": {stage: round(spent, 3) for stage, spent in ranking.ms.items()},
     }

@@ -76,6 +76,20 @@ def test_a_dense_ranking_says_so_once(folder: str) -> None:
     assert [passage["why"] for passage in found] == [{"note": "ranked by dense similarity alone"}] * 3
 
 
+def test_passages_that_are_no_hits_are_explained_by_their_ids(folder: str) -> None:
+    value = asked(folder, QUESTION, "-k", "1", "--why-of", "p2", "--why-of", "p3")[0]
+    assert "paths" in value["passages"][0]["why"]
+    assert [(one["id"], "paths" in one["why"]) for one in value["explained"]] == [("p2", True)]
+    out = run_verb(app, "search", folder, QUESTION, "-k", "1", "--why-of", "p2").out
+    assert "Montebello (p2), no hit; score 0." in out
+    assert "1. " not in out.split("Montebello (p2)")[1]
+
+
+def test_a_passage_that_the_index_does_not_have_is_refused(folder: str) -> None:
+    ran = run_verb(app, "search", folder, QUESTION, "--why-of", "p9")
+    assert (ran.code, "no passage 'p9'" in ran.err) == (2, True)
+
+
 def test_without_why_nothing_is_explained(folder: str) -> None:
     value = json.loads(run_verb(app, "search", folder, QUESTION, "--json").out)
     assert not any("why" in passage for passage in value["passages"])
@@ -112,6 +126,12 @@ def test_a_path_tells_of_each_step_what_joins_it() -> None:
         "p5, p6 and 1 more)→ lothair ii ─(synonym, cosine 0.91)→ lothar ii ─(mentioned in)→ [Lothar, p7] "
         "─(own edge, weight 2.5)→ [p8] ─(own edge, weight 1)→ [Montebello]"
     )
+
+
+def test_a_predicate_that_is_a_whole_sentence_is_cut() -> None:
+    step = PathStep("fact", 1.0, (StatedFact("a", "word " * 30, "c", ("p2",)),))
+    nodes = (PathNode("phrase", "a"), PathNode("phrase", "c"))
+    assert path_line(MassPath(nodes, (step,), 0.1), "p2") == f"a ─(fact: a, {'word ' * 12}…, c)→ c"
 
 
 def test_a_fact_that_the_passage_itself_states_needs_no_source() -> None:

@@ -49,9 +49,9 @@ def wanted_of(
             f"The ranking of '{other[0].query[:60]}' is of generation {other[0].generation} of the index, and this is "
             f"{generation}. Rank the question again, then explain it."
         )
-    scores = [{hit.passage.id: hit.score for hit in ranking.hits} for ranking in rankings]
-    ids = [passages or [hit.passage.id for hit in ranking.hits[:k]] for ranking in rankings]
-    return [[Wanted(rows[id_], score.get(id_)) for id_ in row] for row, score in zip(ids, scores, strict=True)]
+    scores = [{rows[hit.passage.id]: hit.score for hit in ranking.hits} for ranking in rankings]
+    named = list(dict.fromkeys(rows[id_] for id_ in passages))
+    return [[Wanted(row, score.get(row)) for row in named or list(score)[:k]] for score in scores]
 
 
 def explain_rankings(
