@@ -23,9 +23,10 @@ from hippogpu.cli.measuring import (
     read_asked,
     tell_gold,
 )
+from hippogpu.cli.opening import Source, entity_source, open_searcher
 from hippogpu.cli.output import note, note_list
 from hippogpu.cli.variants import Column, columns_of
-from hippogpu.config import Configs, RunConfig, read_configs, with_values
+from hippogpu.config import Configs, read_configs, with_values
 from hippogpu.embed import Embedder
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import UsageError
@@ -74,6 +75,7 @@ def evaluate(
         typer.Option("--save-run", metavar="FOLDER", help="Write a TREC run a column, and the qrels, here."),
     ] = None,
     encoder: options.ReadersEncoder = None,
+    entities: options.Entities = None,
     url: options.Url = None,
     model: options.Model = None,
     k: options.Hits = 20,
@@ -99,9 +101,9 @@ def evaluate(
         raise UsageError(f"A report is written as .md or .html. Got '{output}'.")
     configs = read_configs(config)
     default = () if run else DEFAULT_METHODS
-    columns = columns_of(
-        configs.search, methods=method or [], variants=variant or [], values=set_ or [], default=default
-    )
+    source = entity_source(entities, configs.search.entities)
+    start = with_values(configs.search, {"entities": source.name})
+    columns = columns_of(start, methods=method or [], variants=variant or [], values=set_ or [], default=default)
     rules, asked = Rules(k, level, ci or diff), read_asked(queries, qrels)
     configs = replace(configs, run=with_values(configs.run, {"backend": backend} if backend else {}))
     library, measured = None, []
@@ -111,9 +113,9 @@ def evaluate(
             plain = Searcher.open(folder, embedder=embedder, run=configs.run)
             library = library_of(plain)
             for column in columns:
-                searcher = _searcher(held, folder, column, configs, embedder, (url, model), quiet) or plain
+                searcher = _searcher(held, folder, column, configs, embedder, source, (url, model), quiet) or plain
                 measured.append(measure(searcher, library, asked, column, rules))
-    refused = asked.refused + _measure_runs(run or [], library, asked, rules, measured)
+    refused = [*source.refused, *asked.refused, *_measure_runs(run or [], library, asked, rules, measured)]
     tell_gold(measured[0], library, quiet=quiet)
     for column_measured in measured:
         _tell_fallbacks(column_measured, quiet=quiet)
@@ -139,20 +141,19 @@ def _searcher(
     column: Column,
     configs: Configs,
     embedder: Embedder,
+    source: Source,
     asked: tuple[str | None, str | None],
     quiet: bool,
 ) -> Searcher | None:
     """A searcher with the models that the column names, kept open until the end; None where it names none."""
     settings = column.settings
-    if settings.filter not in ("llm", "cross-encoder") and settings.entities != "llm":
+    if settings.filter not in ("llm", "cross-encoder") and settings.entities == "spacy":
         return None
-    from hippogpu.cli import models
-
-    own, said = replace(configs, search=settings), models.Asked(*asked)
-    judge = held.enter_context(models.open_fact_filter(own, folder, asked=said, quiet=quiet))
-    reader = held.enter_context(models.open_entity_reader(own, folder, settings.entities, asked=said, quiet=quiet))
-    run: RunConfig = configs.run
-    return Searcher.open(folder, embedder=embedder, run=run, fact_filter=judge, entity_reader=reader)
+    own = replace(configs, search=settings)
+    opened = open_searcher(
+        folder, own, source._replace(name=settings.entities), embedder=embedder, asked=asked, quiet=quiet
+    )
+    return held.enter_context(opened).searcher
 
 
 def _measure_runs(

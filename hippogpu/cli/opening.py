@@ -56,7 +56,7 @@ def open_searcher(
     settings = with_values(configs.search, {"entities": source.name})
     configs = replace(configs, search=settings)
     if settings.filter not in ("llm", "cross-encoder") and source.name != "llm":
-        reader = source.given
+        reader = source.given if source.name == "given" else None
         searcher = Searcher.open(folder, embedder=embedder, run=configs.run, entity_reader=reader)
         yield Opened(searcher, settings, _named(entities=reader))
         return
@@ -68,7 +68,7 @@ def open_searcher(
         models.open_fact_filter(configs, folder, asked=said, quiet=quiet) as judge,
         models.open_entity_reader(configs, folder, source.name, asked=said, quiet=quiet) as opened,
     ):
-        reader = source.given or opened
+        reader = source.given if source.name == "given" else opened
         searcher = Searcher.open(folder, embedder=embedder, run=configs.run, fact_filter=judge, entity_reader=reader)
         filter_by = {} if judge is None else {"filter by": judge.name}
         yield Opened(searcher, settings, {**filter_by, **_named(entities=reader)})

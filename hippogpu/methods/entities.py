@@ -36,8 +36,8 @@ def reader_of(source: EntitySource, given: EntityReader | None) -> EntityReader:
         return _spacy_reader(given)
     if given is None:
         raise UsageError(
-            f"The entities of questions are to come from '{source}', and no reader was given. Open one and pass it to "
-            "Searcher.open(entity_reader=...), or set 'entities' to 'spacy'."
+            f"The entities of questions are to come from '{source}', and no reader was given. Name a file of them with "
+            "--entities FILE, pass a reader to Searcher.open(entity_reader=...), or set 'entities' to 'spacy'."
         )
     return given
 
