@@ -374,25 +374,38 @@ class WordShare(NamedTuple):
     score: float
 
 
+class Evidence(NamedTuple):
+    """A kind of evidence for a passage: how much there is, and the weight of it in the score."""
+
+    kind: str
+    value: float
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a passage has its score: own + the masses of seeds + others = score, and the strongest paths, best first.
+    """What walked to a passage: own + the masses of seeds + others = mass, and the strongest paths, best first.
 
-    own     mass from the passage's own seed, that is from the question's similarity to its text
-    seeds   mass from each phrase seed, in the order of the ranking's seeds
-    others  mass from the seeds of all other passages
-    bound   none of them is off by more: own and the seeds' masses are short, by at most this together, others is over
-    words   for bm25: the words of the question that the passage has, heaviest first; their scores sum to the score
-    note    None, or why there is no more to say than the score (a ranking by similarity alone); then score is None for
-            a passage that is no hit
+    mass is the score itself, but where the method makes the score of more evidence than that of the walk.
+
+    own       mass from the passage's own seed, that is from the question's similarity to its text
+    seeds     mass from each phrase seed, in the order of the ranking's seeds
+    others    mass from the seeds of all other passages
+    bound     none of them is off by more: own and the seeds' masses are short, by at most this together, others is over
+    evidence  what the score is the weighed sum of, in a method that weighs more than mass; empty for others
+    words     for bm25: the words of the question that the passage has, heaviest first; their scores sum to the score
+    note      None, or why no walk can be told of (a ranking by similarity alone); then score is None for a passage that
+              is no hit
     """
 
     passage: Passage
     score: float | None
+    mass: float = 0.0
     own: float = 0.0
     seeds: tuple[SeedShare, ...] = ()
     others: float = 0.0
     bound: float = 0.0
     paths: tuple[MassPath, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     words: tuple[WordShare, ...] = ()
     note: str | None = None

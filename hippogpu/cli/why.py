@@ -52,19 +52,25 @@ def show_explanations(ranking: Ranking, explanations: Sequence[Explanation]) -> 
 
 
 def explanation_lines(one: Explanation) -> list[str]:
-    """The shares of a passage's score, then a line for each path with its share."""
+    """What a score is made of, the shares of the passage's mass, then a line for each path with its share."""
     if one.words:
         return [f"   {one.note}: " + ", ".join(f"{word.word} {word.score:.2f}" for word in one.words)]
-    if one.note or not one.score:
-        return [f"   {one.note or 'nothing was carried to it'}"]
+    if one.note:
+        return [f"   {one.note}"]
+    weighed = sorted(one.evidence, key=lambda kind: -abs(kind.weight * kind.value))
+    evidence = ", ".join(f"{kind.kind} {kind.weight * kind.value:+.2f}" for kind in weighed)
+    lines = [f"   score {one.score or 0:.2f}: {evidence}"] if evidence else []
+    if not one.mass:
+        return [*lines, "   nothing walked to it"]
     shares = [
         ("its own text", one.own),
         *((f'seed "{seed.phrase}"', seed.mass) for seed in sorted(one.seeds, key=lambda seed: -seed.mass)),
         ("other passages", one.others),
     ]
-    told = [f"{name} {_percent(mass / one.score)}" for name, mass in shares if mass >= _LEAST_SHARE * one.score]
-    paths = [f"   {_percent(path.mass / one.score):>6}  {path_line(path, one.passage.id)}" for path in one.paths]
-    return ["   " + ", ".join(told), *paths]
+    told = [f"{name} {_percent(mass / one.mass)}" for name, mass in shares if mass >= _LEAST_SHARE * one.mass]
+    walked = "   walked to it: " if evidence else "   "
+    paths = [f"   {_percent(path.mass / one.mass):>6}  {path_line(path, one.passage.id)}" for path in one.paths]
+    return [*lines, walked + ", ".join(told), *paths]
 
 
 def path_line(path: MassPath, explained: str) -> str:

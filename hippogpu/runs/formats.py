@@ -110,6 +110,8 @@ def explanation_value(explanation: Explanation) -> dict[str, Any]:
         return {"note": explanation.note, **words}
     return {
         "note": None,
+        "mass": explanation.mass,
+        "evidence": [kind._asdict() for kind in explanation.evidence],
         "own": explanation.own,
         "seeds": [
             {"phrase": seed.phrase, "mass": seed.mass, "weight": seed.weight, **_made_by(seed)}

@@ -52,7 +52,7 @@ def test_programs_get_shares_that_sum_to_the_score(folder: str) -> None:
         why = passage["why"]
         whole = why["own"] + why["others"] + sum(seed["mass"] for seed in why["seeds"])
         assert whole == pytest.approx(passage["score"])
-        assert set(why) == {"note", "own", "seeds", "others", "bound", "paths"}
+        assert set(why) == {"note", "mass", "evidence", "own", "seeds", "others", "bound", "paths"}
 
 
 def test_programs_get_paths_as_nodes_and_steps(folder: str) -> None:
@@ -104,7 +104,7 @@ def test_control_characters_and_markup_of_a_passage_reach_no_terminal(root: Path
 
 def test_shares_too_small_to_tell_are_left_out() -> None:
     seeds = (SeedShare("rome", 0.3), SeedShare("paris", 0.0001), SeedShare("oslo", 0.006))
-    one = Explanation(THIS, 1.0, own=0.6, seeds=seeds, others=0.0939)
+    one = Explanation(THIS, 1.0, 1.0, own=0.6, seeds=seeds, others=0.0939)
     assert explanation_lines(one) == ['   its own text 60 %, seed "rome" 30 %, seed "oslo" 0.6 %, other passages 9 %']
 
 

@@ -16,7 +16,7 @@ from hippogpu.methods.explaining.naming import named, named_path
 from hippogpu.methods.explaining.paths import PATHS, strongest_paths
 from hippogpu.methods.explaining.starting import STARTS, Started
 from hippogpu.methods.loaded import Loaded, Queries
-from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, Seed, SeedShare
+from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, SeedShare
 
 ALONE = {
     "dense": "ranked by dense similarity alone",
@@ -102,20 +102,23 @@ def _explained(
     loaded: Loaded, ranking: Ranking, started: Started, wanted: Wanted, desks: Sequence[Left]
 ) -> Explanation:
     target, own = started.target(loaded.snapshot.tables, wanted.row), started.own(wanted.row)
+    told = wanted.score if started.masses is None else float(started.masses[wanted.row])
     nodes = np.array([own, *started.phrases.values()])
-    found = _carried(started, target, desks, None if wanted.score is None else nodes[nodes >= 0])
+    nodes = nodes[nodes >= 0]
+    found = _carried(started, target, desks, None if told is None else nodes)
     known = sum(float(part.masses.sum()) for part in found) / started.unit
-    score, short = known if wanted.score is None else wanted.score, _missing(started, found)
-    _check_same_walk(ranking, score, known, short)
+    mass, short = known if told is None else told, _missing(started, found)
+    _check_same_walk(ranking, mass, known, short)
     own_mass = _mass_of(found, own) / started.unit
-    seeds = tuple(_seed_share(ranking, seed, started, found) for seed in ranking.seeds)
+    seeds = _seed_shares(ranking, started, found)
     return Explanation(
         loaded.snapshot.passages.passage(wanted.row),
-        score,
+        mass if started.masses is None else wanted.score,
+        mass,
         own_mass,
         seeds,
-        score - own_mass - sum(seed.mass for seed in seeds),
-        short if wanted.score is None else _missing(started, found, nodes[nodes >= 0]),
+        mass - own_mass - sum(seed.mass for seed in seeds),
+        short if told is None else _missing(started, found, nodes),
         _paths(loaded, started, target, wanted.row),
     )
 
@@ -134,12 +137,15 @@ def _carried(started: Started, target: Target, desks: Sequence[Left], named: Lon
     ]
 
 
-def _seed_share(ranking: Ranking, seed: Seed, started: Started, found: Sequence[Carried]) -> SeedShare:
-    """What a phrase seed carried, with what made it a seed."""
-    mass = _mass_of(found, started.phrases[seed.phrase]) / started.unit
-    facts = tuple(fact for fact in ranking.facts if seed.phrase in (fact.subject, fact.object))
-    entities = tuple(entity.name for entity in ranking.entities if entity.phrase == seed.phrase)
-    return SeedShare(seed.phrase, mass, seed.weight, facts, entities)
+def _seed_shares(ranking: Ranking, started: Started, found: Sequence[Carried]) -> tuple[SeedShare, ...]:
+    """What each phrase seed carried, with what made it a seed; a phrase that is one twice is told of once."""
+    shares = []
+    for phrase, node in started.phrases.items():
+        weight = sum(seed.weight for seed in ranking.seeds if seed.phrase == phrase)
+        facts = tuple(fact for fact in ranking.facts if phrase in (fact.subject, fact.object))
+        entities = tuple(entity.name for entity in ranking.entities if entity.phrase == phrase)
+        shares.append(SeedShare(phrase, _mass_of(found, node) / started.unit, weight, facts, entities))
+    return tuple(shares)
 
 
 def _mass_of(found: Sequence[Carried], node: int) -> float:
@@ -172,10 +178,10 @@ def _paths(loaded: Loaded, started: Started, target: Target, row: int) -> tuple[
     )
 
 
-def _check_same_walk(ranking: Ranking, score: float, known: float, bound: float) -> None:
-    slack = bound + max(_APART * score, _APART_AT_LEAST)
-    if abs(score - known) > slack:
+def _check_same_walk(ranking: Ranking, mass: float, known: float, bound: float) -> None:
+    slack = bound + max(_APART * mass, _APART_AT_LEAST)
+    if abs(mass - known) > slack:
         raise UsageError(
-            f"The ranking of '{ranking.query[:60]}' gives a passage {score:.6g}, the walk under these settings "
+            f"The ranking of '{ranking.query[:60]}' gives a passage {mass:.6g}, the walk under these settings "
             f"{known:.6g}. Explain it with the SearchConfig it was ranked with."
         )

@@ -25,6 +25,7 @@ class Started(NamedTuple):
 
     sources : walks over one set of nodes, whose masses add up · phrases : the node of each phrase seed
     unit    : S − d·m₀, by which masses are divided · damping : of the walk
+    masses  : (P,) what all passages have of it, where the method tells; else the ranking's scores are the masses
     shift   : what makes a node of the sources one of the index's graph: 0, or P where phrases alone are walked. Then a
               passage scores the masses of its phrases, each once for each of its distinct facts that holds it
     """
@@ -34,6 +35,7 @@ class Started(NamedTuple):
     unit: float
     damping: float
     shift: int = 0
+    masses: AnyFloats | None = None
 
     def target(self, tables: Tables, row: int) -> Target:
         """The masses that the passage of that row scores."""
@@ -76,7 +78,7 @@ def _started(loaded: Loaded, ranking: Ranking, graph: Graph, passages: AnyFloats
     start[: len(passages)] = passages
     phrases = _places(loaded, ranking, len(passages))
     for seed in ranking.seeds:
-        start[phrases[seed.phrase]] = seed.weight
+        start[phrases[seed.phrase]] += seed.weight
     unit = float(start.sum() - damping * start[graph.degrees == 0].sum())
     shift = 0 if len(passages) else len(loaded.snapshot.passages)
     return Started((Source(graph, start),), phrases, unit, damping, shift)
