@@ -100,6 +100,8 @@ def _step(step: PathStep, before: PathNode, explained: str) -> str:
         return "mentions" if before.kind == "passage" else "mentioned in"
     if step.kind == "synonym":
         return f"synonym, cosine {step.cosine:.2f}"
+    if step.kind == "name":
+        return f"another name, weight {step.weight:.2f}"
     if step.kind == "own":
         return f"own edge, weight {step.weight:g}"
     facts = [f"{fact.subject}, {_short(fact.predicate)}, {fact.object}" for fact in step.facts]

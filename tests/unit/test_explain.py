@@ -14,8 +14,9 @@ from hippogpu import PROFILES, Explanation, MassPath, Ranking, RunConfig, Search
 from hippogpu.config import BackendName, SolverName
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import UsageError
+from hippogpu.methods.explaining.naming import step_between
 from hippogpu.store import current_manifest, load_snapshot
-from hippogpu.types import AnyFloats, Csr, PathNode, StatedFact
+from hippogpu.types import AnyFloats, Csr, PathNode, PathStep, StatedFact
 
 QUESTION = "who wrote notes?"
 SOLVERS: tuple[SolverName, ...] = ("power", "chebyshev", "diffused")
@@ -146,6 +147,18 @@ def test_edges_of_ones_own_are_told_apart_from_mentions(root: Path) -> None:
     _, found = explained(root)
     steps = found["p3"].paths[0].steps
     assert [(step.kind, step.weight) for step in steps][-1] == ("own", 2.0)
+
+
+def test_a_phrase_that_a_user_joins_to_another_is_told_from_one_that_is_its_other_name(root: Path) -> None:
+    with open_index(root) as index:
+        index.add(PASSAGES)
+        index.add_edges([UserEdge(phrases=("steam", "notes"), kind="link", weight=3.0)])
+        index.commit()
+    snapshot = load_snapshot(root, current_manifest(root))
+    phrases = list(snapshot.tables.phrases)
+    steam, notes, ada = (5 + phrases.index(phrase) for phrase in ("steam", "notes", "ada lovelace"))
+    assert step_between(snapshot, steam, notes, weight=3.0) == PathStep("own", 3.0)
+    assert step_between(snapshot, steam, ada, weight=0.9) == PathStep("name", 0.9)
 
 
 def test_other_scripts_are_explained_like_english(root: Path) -> None:

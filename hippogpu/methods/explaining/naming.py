@@ -45,7 +45,10 @@ def step_between(snapshot: Snapshot, one: int, other: int, *, weight: float) -> 
         return PathStep("mention" if stated else "own", weight)
     facts = facts_between(snapshot, low - passages, high - passages)
     cosine = synonymy(snapshot, low - passages, high - passages)
-    return PathStep("fact" if facts else "own" if cosine is None else "synonym", weight, facts, cosine)
+    if facts or cosine is not None:
+        return PathStep("fact" if facts else "synonym", weight, facts, cosine)
+    # What else joins two phrases is an edge of the user's, or that they name one thing.
+    return PathStep("own" if _joined_by_user(snapshot, low, high) else "name", weight)
 
 
 def facts_between(snapshot: Snapshot, one: int, other: int) -> tuple[StatedFact, ...]:
@@ -81,6 +84,11 @@ def synonymy(snapshot: Snapshot, one: int, other: int) -> float | None:
         if len(place):
             return float(synonyms.weight[here][place[0]])
     return None
+
+
+def _joined_by_user(snapshot: Snapshot, low: int, high: int) -> bool:
+    edges = snapshot.tables.user_edges
+    return bool(np.any(edges.target[_equal_range(edges.source, low)] == high))
 
 
 def _with_ends(snapshot: Snapshot, subject: int, object_: int) -> list[int]:
