@@ -333,8 +333,9 @@ class StatedFact(NamedTuple):
 class PathStep(NamedTuple):
     """An edge between two nodes of a path, and what it comes of.
 
-    kind is "fact" (facts has every triple of the pair), "mention", "synonym" (cosine is that of the two phrases), "name"
-    (two names of one thing, IndexConfig.resolve) or "own" (an edge of the user's). A pair that is joined by a fact and as synonyms is a "fact" that has a cosine too.
+    kind is "fact" (facts has every triple of the pair), "mention", "synonym" (cosine is that of the two phrases),
+    "name" (two names of one thing, IndexConfig.resolve) or "own" (an edge of the user's). A pair that is joined by a
+    fact and as synonyms is a "fact" that has a cosine too.
     """
 
     kind: str
