@@ -17,7 +17,7 @@ _FIRST_EPSILON, _LEAST_EPSILON = 1e-3, 1e-8
 # Large residuals go first, so that small ones gather before they move.
 _FALL = 4.0
 # Then the next push takes some milliseconds.
-_CHEAP_EDGES = 50_000
+_CHEAP_EDGES = 20_000
 
 
 class Source(NamedTuple):
