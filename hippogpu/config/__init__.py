@@ -52,6 +52,7 @@ __all__ = [
     "Precision",
     "ProfileName",
     "Prompting",
+    "ResolveRule",
     "RerankName",
     "RunConfig",
     "SearchConfig",

@@ -12,6 +12,7 @@ from hippogpu.text import TextRule
 
 EdgeRule = Literal["max", "parallel"]
 FactText = Literal["plain", "tuple"]
+ResolveRule = Literal["none", "names"]
 BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
 MethodName = Literal["hippo", "hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
 LinearSolver = Literal["power", "chebyshev"]
@@ -40,6 +41,7 @@ class IndexConfig:
     synonym_cap        most synonyms that one phrase may find
     chunk_tokens       split passages longer than this many tokens; 0 never splits
     chunk_overlap      tokens that neighbouring chunks share
+    resolve            join phrases that name one thing in another way by rules (names), or not (none)
     """
 
     text_rule: TextRule = "unicode"
@@ -50,6 +52,7 @@ class IndexConfig:
     synonym_cap: int = 100
     chunk_tokens: int = 0
     chunk_overlap: int = 32
+    resolve: ResolveRule = "none"
 
     def __post_init__(self) -> None:
         check_types(self)

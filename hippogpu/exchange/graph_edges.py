@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from hippogpu.index.edges import EdgeHoldings
 from hippogpu.index.holdings import Holdings
+from hippogpu.resolve import names_for
 from hippogpu.store import Snapshot
 from hippogpu.tables import fact_pairs, stated_mentions
-from hippogpu.types import Bools, Ints, Longs
+from hippogpu.types import AnyInts, Bools, Ints, Longs
 
 BLOCK_EDGES = 1 << 20
-_MENTION, _FACT, _SYNONYM = 1, 2, 4
-_NAMES = {_MENTION: "mention", _FACT: "fact", _SYNONYM: "synonym"}
+_MENTION, _FACT, _SYNONYM, _NAME = 1, 2, 4, 8
+_NAMES = {_MENTION: "mention", _FACT: "fact", _SYNONYM: "synonym", _NAME: "name"}
 USER = "user:"
 """Stands before the kind of an edge of one's own."""
 
@@ -71,7 +72,7 @@ def _names_of(mask: int) -> str:
     return ";".join(name for family, name in _NAMES.items() if mask & family)
 
 
-_NAME_OF = [_names_of(mask) for mask in range(8)]
+_NAME_OF = [_names_of(mask) for mask in range(16)]
 
 
 def _masks(keys: Longs, families: Mapping[int, Longs]) -> NDArray[np.uint8]:
@@ -91,7 +92,7 @@ def _within(keys: Longs, members: Longs) -> Bools:
 
 
 def _families(snapshot: Snapshot) -> dict[int, Longs]:
-    """The keys source · n + target of the edges that mentions, facts and synonyms make."""
+    """The keys source · n + target of the edges that mentions, facts, synonyms and names make."""
     tables, nodes = snapshot.tables, snapshot.graph.nodes
     passages = len(tables.mentions)
     rows = np.repeat(np.arange(passages, dtype=np.int64), np.diff(tables.mentions.indptr))
@@ -99,15 +100,18 @@ def _families(snapshot: Snapshot) -> dict[int, Longs]:
     mentions = rows[stated] * nodes + passages + tables.mentions.values[stated]
     low, high, _ = fact_pairs(tables)
     source, target = snapshot.synonyms.source.astype(np.int64), snapshot.synonyms.target.astype(np.int64)
+    names = names_for(tables, snapshot.passages.wholes, snapshot.manifest.config)
+    named = _key(names.edges.source, names.edges.target, passages, nodes) if names else np.empty(0, np.int64)
     return {
         _MENTION: mentions,
-        _FACT: _key(low.astype(np.int64), high.astype(np.int64), passages, nodes),
+        _FACT: _key(low, high, passages, nodes),
         _SYNONYM: _key(np.minimum(source, target), np.maximum(source, target), passages, nodes),
+        _NAME: named,
     }
 
 
-def _key(low: Longs, high: Longs, passages: int, nodes: int) -> Longs:
-    return (low + passages) * nodes + high + passages
+def _key(low: AnyInts, high: AnyInts, passages: int, nodes: int) -> Longs:
+    return (low.astype(np.int64) + passages) * nodes + high + passages
 
 
 def _user_kinds(snapshot: Snapshot) -> dict[int, set[str]]:

@@ -88,7 +88,7 @@ def _make(
         if diffused is not None:
             files |= write_diffused(root, diffused)
             mark = DiffusionMark(diffused.damping, diffused.error, diffusion_sources(files))
-        counts = counts_of(found.passages, found.tables, found.synonyms, found.graph)
+        counts = counts_of(found.passages, found.tables, found.synonyms, found.graph, names=found.names)
         counts |= {"user_edges": len(found.user_edges)} if found.user_edges else {}
         same = _compare(folder, head, files, counts)
         now = datetime.now(UTC).isoformat(timespec="seconds")

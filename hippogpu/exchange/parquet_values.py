@@ -14,6 +14,7 @@ from hippogpu.corpus import edge_fault
 from hippogpu.exchange.parquet_head import Head
 from hippogpu.exchange.parquet_tables import Table, unfit
 from hippogpu.graph import assemble
+from hippogpu.resolve import NameEdges, names_for, with_names
 from hippogpu.store import Passages, passages_of
 from hippogpu.text import identity
 from hippogpu.types import NO_EDGES, Csr, Edges, Facts, Floats, Ints, Ragged, Tables, UserEdge
@@ -32,6 +33,7 @@ class Contents(NamedTuple):
     synonyms: Edges
     graph: Csr
     user_edges: tuple[UserEdge, ...]
+    names: NameEdges | None
 
 
 def contents(folder: Path, head: Head, read: Mapping[str, Table]) -> Contents:
@@ -50,7 +52,8 @@ def contents(folder: Path, head: Head, read: Mapping[str, Table]) -> Contents:
     user_edges = _user_edges(folder, read["user_edges"], passages) if "user_edges" in read else ()
     if bool(user_edges) != ("user_edges" in read):
         raise unfit(folder / "user_edges.parquet", "it holds no edge")
-    graph = assemble(tables, synonyms, head.config.edge_rule)
+    names = names_for(tables, passages.wholes, head.config)
+    graph = assemble(tables, with_names(synonyms, names), head.config.edge_rule)
     _check_graph(folder, read["graph"], graph)
     return Contents(
         passages,
@@ -61,6 +64,7 @@ def contents(folder: Path, head: Head, read: Mapping[str, Table]) -> Contents:
         synonyms,
         graph,
         user_edges,
+        names,
     )
 
 

@@ -21,6 +21,7 @@ from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
 from hippogpu.index.tidying import tidy
 from hippogpu.openie import ExtractionReport
+from hippogpu.resolve import NameEdges, names_for, with_names
 from hippogpu.store import (
     DiffusionMark,
     Encoder,
@@ -167,8 +168,10 @@ def build(
             on_progress=stages.progress,
         )
     with stages("graph"):
-        graph = assemble(tables, synonyms, config.edge_rule)
-    counts = counts_of(passages, tables, synonyms, graph) | ({"user_edges": len(own.edges)} if own.edges else {})
+        names = names_for(tables, passages.wholes, config)
+        graph = assemble(tables, with_names(synonyms, names), config.edge_rule)
+    counts = counts_of(passages, tables, synonyms, graph, names=names)
+    counts |= {"user_edges": len(own.edges)} if own.edges else {}
     with stages("commit"):
         files = {
             **write_passages(root, passages),
@@ -238,8 +241,10 @@ def _diffused(
         return work.run(graph, vectors, stages.progress)
 
 
-def counts_of(passages: Passages, tables: Tables, synonyms: Edges, graph: Csr) -> dict[str, int]:
-    """The figures by which people compare indexes."""
+def counts_of(
+    passages: Passages, tables: Tables, synonyms: Edges, graph: Csr, *, names: NameEdges | None
+) -> dict[str, int]:
+    """The figures by which people compare indexes; those of names, by evidence, where the settings ask for them."""
     return {
         "passages": len(passages),
         "ids": len(passages.ids),
@@ -251,6 +256,7 @@ def counts_of(passages: Passages, tables: Tables, synonyms: Edges, graph: Csr) -
         "synonyms": len(np.unique(_undirected(synonyms))),
         "nodes": graph.nodes,
         "edges": graph.nonzeros // 2,
+        **({f"names_{kind}": count for kind, count in names.counts.items()} if names else {}),
     }
 
 

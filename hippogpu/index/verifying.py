@@ -16,6 +16,7 @@ from hippogpu.index.holdings import Holdings
 from hippogpu.index.logs import log_path
 from hippogpu.openie import NoExtractor, verify_log
 from hippogpu.openie.log_lines import read_lines
+from hippogpu.resolve import names_for, with_names
 from hippogpu.store import Snapshot, current_manifest, load_snapshot, logs_folder, verify
 from hippogpu.store.opening import TRIES, read_pointer
 from hippogpu.tables import user_pairs
@@ -148,15 +149,18 @@ def _user_edges(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _graph(snapshot: Snapshot) -> Iterator[str]:
-    made = assemble(snapshot.tables, snapshot.synonyms, snapshot.manifest.config.edge_rule)
+    config = snapshot.manifest.config
+    names = names_for(snapshot.tables, snapshot.passages.wholes, config)
+    made = assemble(snapshot.tables, with_names(snapshot.synonyms, names), config.edge_rule)
     for name in ("indptr", "indices", "weights"):
         if not np.array_equal(getattr(made, name), getattr(snapshot.graph, name)):
-            yield f"graph_{name}: it is not what facts, mentions, synonyms and user edges make."
+            yield f"graph_{name}: it is not what facts, mentions, synonyms, names and user edges make."
 
 
 def _counts(snapshot: Snapshot) -> Iterator[str]:
     own = {"user_edges": sum(1 for _ in snapshot.user_edges)} if snapshot.user_edges else {}
-    owed = counts_of(snapshot.passages, snapshot.tables, snapshot.synonyms, snapshot.graph) | own
+    names = names_for(snapshot.tables, snapshot.passages.wholes, snapshot.manifest.config)
+    owed = counts_of(snapshot.passages, snapshot.tables, snapshot.synonyms, snapshot.graph, names=names) | own
     for name in sorted(owed.keys() | snapshot.manifest.counts.keys()):
         have = snapshot.manifest.counts.get(name)
         if have != owed.get(name):

@@ -12,27 +12,33 @@ from hippogpu.config import LinearSolver, SearchConfig
 from hippogpu.errors import UsageError
 from hippogpu.graph import assemble, phrase_graph
 from hippogpu.methods.loaded import Loaded
+from hippogpu.resolve import linked
+from hippogpu.store import Snapshot
 from hippogpu.types import NO_EDGES, AnyFloats, Csr, Tables
 
 
 def walk_graph(loaded: Loaded, config: SearchConfig) -> Graph:
-    """The graph over passages and phrases; without its synonym edges where the settings say so."""
+    """The graph over passages and phrases; without its edges of synonyms and names where the settings say so."""
     if config.synonyms:
         return loaded.graph
     return loaded.derived.once("graph without synonyms", lambda: _without_synonyms(loaded))
 
 
 def walk_phrase_graph(loaded: Loaded, config: SearchConfig) -> Graph:
-    """The graph over phrases alone, with or without synonym edges. HippoRAG 1, section 2.2."""
+    """The graph over phrases alone, with or without the edges of synonyms and names. HippoRAG 1, section 2.2."""
     key = ("phrase graph on the backend", config.synonyms)
     return loaded.derived.once(key, lambda: loaded.backend.put_graph(phrase_edges(loaded, config)))
 
 
 def phrase_edges(loaded: Loaded, config: SearchConfig) -> Csr:
     """The arrays of that graph."""
-    tables, rule = loaded.snapshot.tables, loaded.snapshot.manifest.config.edge_rule
-    synonyms = loaded.snapshot.synonyms if config.synonyms else NO_EDGES
-    return loaded.derived.once(("phrase graph", config.synonyms), lambda: phrase_graph(tables, synonyms, rule))
+    return loaded.derived.once(("phrase graph", config.synonyms), lambda: _phrase_graph(loaded.snapshot, config))
+
+
+def _phrase_graph(snapshot: Snapshot, config: SearchConfig) -> Csr:
+    tables, built_by = snapshot.tables, snapshot.manifest.config
+    synonyms = linked(tables, snapshot.synonyms, snapshot.passages.wholes, built_by) if config.synonyms else NO_EDGES
+    return phrase_graph(tables, synonyms, built_by.edge_rule)
 
 
 def _without_synonyms(loaded: Loaded) -> Graph:

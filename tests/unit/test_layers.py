@@ -16,7 +16,7 @@ LAYERS = (
     {"config"},
     {"llm"},
     {"corpus", "openie", "embed", "tables", "backends", "store"},
-    {"synonyms", "graph"},
+    {"synonyms", "graph", "resolve"},
     {"diffuse", "methods"},
     {"index", "searcher", "evaluate", "runs"},
     {"reading"},

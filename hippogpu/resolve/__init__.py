@@ -1,0 +1,7 @@
+"""Phrases that name one thing in another way: typed edges between them, found by their words and what the text says."""
+
+from __future__ import annotations
+
+from hippogpu.resolve.joining import KINDS, NameEdges, find_names, kinds_between, linked, names_for, with_names
+
+__all__ = ["KINDS", "NameEdges", "find_names", "kinds_between", "linked", "names_for", "with_names"]

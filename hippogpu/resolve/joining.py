@@ -1,0 +1,161 @@
+"""All rules over an index: typed edges between phrases that name one thing in another way. Nothing is ever merged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hippogpu.config import IndexConfig
+from hippogpu.resolve.acronyms import acronyms
+from hippogpu.resolve.aliases import aliases
+from hippogpu.resolve.dates import same_dates
+from hippogpu.resolve.initials import cut_names, initials, middle_names
+from hippogpu.resolve.meeting import meeting_of
+from hippogpu.resolve.persons import given_names
+from hippogpu.resolve.surnames import surnames
+from hippogpu.resolve.titles import articles, brackets, honorifics
+from hippogpu.resolve.values import Found, Phrases, Rule
+from hippogpu.text import TextRule, normalise
+from hippogpu.types import Bools, Edges, Floats, Longs, Tables
+
+RULES: Mapping[str, Rule] = {
+    "initials": initials,
+    "middle": middle_names,
+    "cut": cut_names,
+    "date": same_dates,
+    "article": articles,
+    "bracket": brackets,
+    "honorific": honorifics,
+    "acronym": acronyms,
+    "surname": surnames,
+}
+KINDS = (*RULES, "alias")
+"""By what evidence two phrases are joined; the place of each is its bit in NameEdges.kinds."""
+MOST_EDGES = 50
+"""Most that one phrase has of one kind; the heaviest are kept, ties by lower number of the other phrase."""
+_BRACKET = re.compile(r"(?P<base>[^()\n]*[^()\s])\s+\((?P<qualifier>[^()\n]+)\)")
+_LONGEST_HEAD = 300
+
+
+class NameEdges(NamedTuple):
+    """Pairs of phrases that name one thing, each once, ascending: source < target, weight in (0, 1], kinds as bits.
+
+    counts  pairs by kind · refused: what was left alone, by "kind: reason", and what a cap cut
+    """
+
+    edges: Edges
+    kinds: Longs
+    counts: Mapping[str, int]
+    refused: Mapping[str, int]
+
+
+def find_names(tables: Tables, wholes: Sequence[str], config: IndexConfig) -> NameEdges:
+    """The edges of every rule; of a pair that several rules join, the greatest weight. A function of its arguments.
+
+    wholes : the identity of each passage, for titles that end in a bracket
+    """
+    phrases = phrases_of(tables, wholes, config.text_rule)
+    rules: dict[str, Found] = {kind: rule(phrases) for kind, rule in RULES.items()}
+    rules["alias"] = aliases(phrases, tables.facts)
+    width = max(len(phrases.words), 1)
+    keys, weights, kinds = [], [], []
+    counts, refused = dict[str, int](), dict[str, int]()
+    for place, (kind, got) in enumerate(rules.items()):
+        key = np.minimum(got.one, got.other) * width + np.maximum(got.one, got.other)
+        weight = got.weight.astype(np.float32)
+        order = np.lexsort((-weight, key))
+        order = order[np.diff(key[order], prepend=-1) > 0]
+        key, weight = key[order], weight[order]
+        within = _within_cap(key // width, key % width, weight)
+        keys.append(key[within])
+        weights.append(weight[within])
+        kinds.append(np.full(int(within.sum()), 1 << place, np.int64))
+        counts[kind] = int(within.sum())
+        refused |= {f"{kind}: {reason}": count for reason, count in got.refused.items() if count}
+        if not within.all():
+            refused[f"{kind}: more than {MOST_EDGES} of one phrase"] = int((~within).sum())
+    every = np.concatenate(keys)
+    pairs, inverse = np.unique(every, return_inverse=True)
+    weight, bits = np.zeros(len(pairs), np.float32), np.zeros(len(pairs), np.int64)
+    np.maximum.at(weight, inverse, np.concatenate(weights))
+    np.bitwise_or.at(bits, inverse, np.concatenate(kinds))
+    edges = Edges((pairs // width).astype(np.int32), (pairs % width).astype(np.int32), weight)
+    return NameEdges(edges, bits, counts, refused)
+
+
+def _within_cap(low: Longs, high: Longs, weight: Floats) -> Bools:
+    """Which pairs are among the MOST_EDGES heaviest of both their ends."""
+    within = np.ones(len(low), bool)
+    for one, other in ((low, high), (high, low)):
+        order = np.lexsort((other, -weight, one))
+        first = np.searchsorted(one[order], one[order])
+        within[order[np.arange(len(order)) - first >= MOST_EDGES]] = False
+    return within
+
+
+def phrases_of(tables: Tables, wholes: Sequence[str], rule: TextRule) -> Phrases:
+    """What the rules see of an index."""
+    texts = tuple(tables.phrases)
+    words = [tuple(text.split()) for text in texts]
+    bracketed, bare = set[tuple[str, str]](), set[str]()
+    for whole in wholes:
+        head = whole.split("\n", 1)[0]
+        if len(head) > _LONGEST_HEAD:
+            continue
+        match = _BRACKET.fullmatch(head.strip())
+        if match and match["qualifier"] != "disambiguation":
+            bracketed.add((normalise(head, rule), normalise(match["base"], rule)))
+        else:
+            bare.add(normalise(head, rule))
+    return Phrases(
+        texts,
+        words,
+        {text: number for number, text in enumerate(texts)},
+        meeting_of(tables),
+        given_names(texts, words, tables.facts),
+        sorted(bracketed),
+        frozenset(bare),
+    )
+
+
+def with_names(synonyms: Edges, names: NameEdges | None) -> Edges:
+    """Synonyms and edges of names, for graph.assemble: both directions of a name, each ordered pair once.
+
+    Where both join an ordered pair, the greater weight.
+    """
+    if names is None or not len(names.edges.source):
+        return synonyms
+    source = np.concatenate([synonyms.source, names.edges.source, names.edges.target]).astype(np.int64)
+    target = np.concatenate([synonyms.target, names.edges.target, names.edges.source]).astype(np.int64)
+    weight = np.concatenate([synonyms.weight, names.edges.weight, names.edges.weight])
+    order = np.lexsort((-weight, target, source))
+    first = (np.diff(source[order], prepend=-1) != 0) | (np.diff(target[order], prepend=-1) != 0)
+    kept = order[first]
+    return Edges(source[kept].astype(np.int32), target[kept].astype(np.int32), weight[kept])
+
+
+def names_for(tables: Tables, wholes: Sequence[str], config: IndexConfig) -> NameEdges | None:
+    """find_names where the settings ask for it, else None."""
+    return find_names(tables, wholes, config) if config.resolve == "names" else None
+
+
+def linked(tables: Tables, synonyms: Edges, wholes: Sequence[str], config: IndexConfig) -> Edges:
+    """The edges between phrases that graph.assemble takes: synonyms, and names where the settings ask for them."""
+    return with_names(synonyms, names_for(tables, wholes, config))
+
+
+def kinds_between(names: NameEdges, one: int, other: int) -> tuple[str, ...]:
+    """Why two phrases are joined: the kinds of evidence, () where no rule joins them."""
+    low, high = min(one, other), max(one, other)
+    first, last = (
+        np.searchsorted(names.edges.source, np.int32(low)),
+        np.searchsorted(names.edges.source, np.int32(low + 1)),
+    )
+    place = int(first + np.searchsorted(names.edges.target[first:last], np.int32(high)))
+    if place >= last or names.edges.target[place] != high:
+        return ()
+    bits = int(names.kinds[place])
+    return tuple(kind for number, kind in enumerate(KINDS) if bits >> number & 1)
