@@ -119,9 +119,13 @@ def recipe_file(path: Path) -> Path:
         return path
     shipped = RECIPES / f"{path.name.removesuffix('.yaml')}.yaml"
     if not shipped.exists():
-        names = ", ".join(sorted(p.stem for p in RECIPES.glob("*.yaml") if p.name not in (PUBLISHED, "rows.yaml")))
-        raise ConfigError(f"There is no recipe '{path}'. Give a file, or one of: {names}.")
+        raise ConfigError(f"There is no recipe '{path}'. Give a file, or one of: {', '.join(shipped_recipes())}.")
     return shipped
+
+
+def shipped_recipes() -> list[str]:
+    """The names of the recipes in bench/recipes; other files there hold rows, published figures and the like."""
+    return sorted(file.stem for file in RECIPES.glob("*.yaml") if file.read_text(encoding="utf-8").startswith("name:"))
 
 
 def read_yaml(path: Path) -> Any:

@@ -46,7 +46,21 @@ def merged(results: Mapping[str, Any], name: str, found: Mapping[str, Any], publ
     before = sets.get(name)
     value = dict(found)
     if before is not None and all(before.get(key) == found.get(key) for key in _IDENTITY):
-        for part in ("rows", "errors", "cases"):
-            value[part] = {**before.get(part, {}), **found.get(part, {})}
+        for part in ("errors", "cases"):
+            if part in before or part in found:
+                value[part] = {**before.get(part, {}), **found.get(part, {})}
+        rows = {row: _with_speed(one, before["rows"].get(row, {})) for row, one in found["rows"].items()}
+        value["rows"] = {**before["rows"], **rows}
+        checks = {check["name"]: check for check in [*before["checks"], *found["checks"]]}
+        value["checks"] = list(checks.values())
+        value["not_run"] = [
+            row for row in found["order"] if row in {*before["not_run"], *found["not_run"]} - rows.keys()
+        ]
     sets[name] = value
     return {**results, "published": published, "sets": sets}
+
+
+def _with_speed(row: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """The row; a run that timed nothing keeps the speed of an earlier one of the same settings."""
+    kept = before.get("queries_per_s") if before.get("settings") == row.get("settings") else None
+    return {**row, "queries_per_s": kept} if kept and "queries_per_s" not in row else dict(row)

@@ -13,7 +13,7 @@ from bench.__main__ import app
 from bench.checks import Check
 from bench.quality.command import measure_recipe
 from bench.quality.errors import CLASSES
-from bench.quality.recipe import RECIPES, read_recipe
+from bench.quality.recipe import RECIPES, read_recipe, shipped_recipes
 from bench.quality.results import merged, read_results, write_results
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.testing.cli import Ran, run_verb
@@ -21,7 +21,7 @@ from hippogpu.testing.cli import Ran, run_verb
 pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
 pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
 
-SHIPPED = sorted(path.stem for path in RECIPES.glob("*.yaml") if path.name not in ("rows.yaml", "published.yaml"))
+SHIPPED = shipped_recipes()
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,11 @@ def test_rows_are_chosen_by_name_or_pattern(tmp_path: Path, pattern: str, names:
 def test_a_pattern_that_fits_no_row_is_an_error_that_lists_them(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'hippo2, far'"):
         read_recipe(write_recipe(tmp_path)).chosen(["magic"])
+
+
+def test_a_recipe_that_is_not_there_is_an_error_that_lists_those_that_are() -> None:
+    with pytest.raises(ConfigError, match="musique_dev"):
+        read_recipe(Path("musik"))
 
 
 def test_every_row_has_values_intervals_and_its_command(place: Path, tmp_path: Path) -> None:
@@ -193,6 +198,13 @@ def test_rows_of_another_index_are_not_kept_beside_new_ones(place: Path, tmp_pat
     value = measure(place, write_recipe(tmp_path), only=["dense"])[0]
     before = merged(read_results(tmp_path / "none"), "tiny", {**value, "rows": {"bm25": {}}, "gold_pairs": 7}, {})
     assert list(merged(before, "tiny", value, {})["sets"]["tiny"]["rows"]) == ["dense"]
+
+
+def test_a_run_that_times_nothing_keeps_the_speed_that_was_measured(place: Path, tmp_path: Path) -> None:
+    value = measure(place, write_recipe(tmp_path), only=["dense"])[0]
+    timed = {**value, "rows": {"dense": {**value["rows"]["dense"], "queries_per_s": {"median": 5.0}}}}
+    before = merged(read_results(tmp_path / "none"), "tiny", timed, {})
+    assert merged(before, "tiny", value, {})["sets"]["tiny"]["rows"]["dense"]["queries_per_s"] == {"median": 5.0}
 
 
 def test_stored_results_hold_no_folder_of_this_machine(place: Path, tmp_path: Path) -> None:
