@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hippogpu.evaluate.answers import exact_match, normalise_answer, token_f1
+from hippogpu.evaluate.answers import evaluate_answers, exact_match, normalise_answer, token_f1
 from hippogpu.evaluate.asking import EncodedOnce, Ranker, ask
 from hippogpu.evaluate.comparing import GoldPlace, QuestionChange, Ranked, gold_places, question_changes
 from hippogpu.evaluate.intervals import Difference, Interval, mean_intervals, paired_differences
@@ -27,6 +27,7 @@ __all__ = [
     "Run",
     "ask",
     "evaluate",
+    "evaluate_answers",
     "exact_match",
     "gold_places",
     "mean_intervals",

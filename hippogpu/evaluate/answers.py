@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+
+from hippogpu.errors import UsageError
+from hippogpu.evaluate.measures import Evaluation
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
@@ -35,6 +38,23 @@ def token_f1(answer: str, golds: Iterable[str]) -> float:
     """
     given = normalise_answer(answer).split()
     return max((_f1(given, normalise_answer(gold).split()) for gold in golds), default=0.0)
+
+
+def evaluate_answers(answers: Mapping[str, str], golds: Mapping[str, Sequence[str]]) -> Evaluation:
+    """Means of exact match ("em") and token F1 ("f1") over the questions whose answer is known, for intervals too.
+
+    golds : the known answers of each question, aliases among them; a question without any is left out and named
+    UsageError when no answer of any question is known.
+    """
+    judged = [query for query in answers if golds.get(query)]
+    if not judged:
+        raise UsageError("No answer of these questions is known. Check that both use the same ids.")
+    by_query = {
+        query: {"em": exact_match(answers[query], golds[query]), "f1": token_f1(answers[query], golds[query])}
+        for query in judged
+    }
+    values = {name: sum(row[name] for row in by_query.values()) / len(judged) for name in ("em", "f1")}
+    return Evaluation(len(judged), values, by_query, tuple(query for query in answers if query not in by_query), ())
 
 
 def _f1(given: list[str], gold: list[str]) -> float:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hippogpu.evaluate import exact_match, normalise_answer, token_f1
+from hippogpu.errors import UsageError
+from hippogpu.evaluate import evaluate_answers, exact_match, mean_intervals, normalise_answer, token_f1
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,18 @@ def test_f1_is_that_of_the_best_alias() -> None:
 )
 def test_f1_without_tokens_is_1_only_when_neither_side_has_any(answer: str, golds: list[str], f1: float) -> None:
     assert token_f1(answer, golds) == f1
+
+
+def test_answers_are_averaged_over_the_questions_whose_answer_is_known() -> None:
+    found = evaluate_answers({"q1": "Red House", "q2": "red", "q3": "?"}, {"q1": ["red house"], "q2": ["red house"]})
+    assert (found.values, found.without_gold) == ({"em": 0.5, "f1": pytest.approx((1 + 2 / 3) / 2)}, ("q3",))
+
+
+def test_answers_have_intervals_as_rankings_have() -> None:
+    found = mean_intervals(evaluate_answers({"q1": "a b", "q2": "b"}, {"q1": ["b"], "q2": ["c"]}))
+    assert (found["em"].low, found["em"].high, found["f1"].high) == (0.0, 1.0, 1.0)
+
+
+def test_no_known_answer_at_all_is_an_error() -> None:
+    with pytest.raises(UsageError, match="same ids"):
+        evaluate_answers({"q1": "x"}, {"q1": []})
