@@ -376,11 +376,14 @@ class WordShare(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """A kind of evidence for a passage: how much there is, and the weight of it in the score."""
+    """A kind of evidence for a passage: how much there is, its weight in the score, and the id of the passage that it
+    takes into account too, if any.
+    """
 
     kind: str
     value: float
     weight: float
+    partner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

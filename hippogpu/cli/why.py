@@ -58,8 +58,12 @@ def explanation_lines(one: Explanation) -> list[str]:
     if one.note:
         return [f"   {one.note}"]
     weighed = sorted(one.evidence, key=lambda kind: -abs(kind.weight * kind.value))
-    evidence = ", ".join(f"{kind.kind} {kind.weight * kind.value:+.2f}" for kind in weighed)
-    lines = [f"   score {one.score or 0:.2f}: {evidence}"] if evidence else []
+    evidence = ", ".join(
+        f"{kind.kind} {kind.weight * kind.value:+.2f}" + (f" (with {kind.partner})" if kind.partner else "")
+        for kind in weighed
+    )
+    whole = sum(kind.weight * kind.value for kind in one.evidence)
+    lines = [f"   score {whole:.2f} = {evidence}"] if evidence else []
     if not one.mass:
         return [*lines, "   nothing walked to it"]
     shares = [
@@ -69,7 +73,11 @@ def explanation_lines(one: Explanation) -> list[str]:
     ]
     told = [f"{name} {_percent(mass / one.mass)}" for name, mass in shares if mass >= _LEAST_SHARE * one.mass]
     walked = "   walked to it: " if evidence else "   "
-    paths = [f"   {_percent(path.mass / one.mass):>6}  {path_line(path, one.passage.id)}" for path in one.paths]
+    paths = [
+        f"   {_percent(path.mass / one.mass):>6}  {path_line(path, one.passage.id)}"
+        for path in one.paths
+        if path.mass >= _LEAST_SHARE * one.mass
+    ]
     return [*lines, walked + ", ".join(told), *paths]
 
 
@@ -83,7 +91,9 @@ def path_line(path: MassPath, explained: str) -> str:
 
 def _heading(one: Explanation, rank: int | None) -> str:
     title = f"{one.passage.title} ({one.passage.id})" if one.passage.title else one.passage.id
-    return f"{rank}. {title}" if rank else f"{title}, no hit; score {one.score or 0:.6f}"
+    if rank:
+        return f"{rank}. {title}"
+    return f"{title}, no hit" if one.score is None else f"{title}, no hit; score {one.score:.6f}"
 
 
 def _node(node: PathNode, explained: str) -> str:
