@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from small_index import PASSAGES, Counting, Saying, index_of
 
 from hippogpu import Index, RunConfig, SearchConfig, Searcher
+from hippogpu.config import FilterName
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import IndexMissingError, UsageError
+from hippogpu.methods import METHODS, QuestionEntities, Verdict
+from hippogpu.methods.bm25 import NO_WORD
 from hippogpu.searcher import _BYTES_A_NODE, _BYTES_A_PASSAGE
 
 QUESTIONS = ["who wrote notes?", "what did Charles Babbage build?", "steam"]
+
+
+FILTERS = get_args(FilterName)
+
+
+class Words:
+    """A reader that takes the last word of a question for its entity."""
+
+    name = "words"
+
+    def __call__(self, questions: Sequence[str]) -> list[QuestionEntities]:
+        return [QuestionEntities(tuple(question.split()[-1:])) for question in questions]
+
+
+def reading(root: Path) -> Searcher:
+    return Searcher.open(root, entity_reader=Words())
 
 
 class Instructed(Counting):
@@ -62,18 +82,18 @@ def test_one_text_in_place_of_a_list_is_refused(made: Path) -> None:
         Searcher.open(made).rank("who?")
 
 
-@pytest.mark.parametrize("question", ["!!!", "—", "\ud800", "北京", "\0", "word " * 5000])
-@pytest.mark.parametrize("method", ["hippo2", "dense"])
-def test_odd_questions_are_ranked(made: Path, question: str, method: Any) -> None:
-    (ranking,) = Searcher.open(made).rank([question], config=SearchConfig(method=method))
-    assert len(ranking.hits) == 5
+@pytest.mark.parametrize("method", METHODS)
+def test_odd_questions_are_ranked(made: Path, method: Any) -> None:
+    odd = ["!!!", "—", "\ud800", "北京", "\0", "word " * 5000]
+    for ranking in reading(made).rank(odd, config=SearchConfig(method=method, entities="given")):
+        assert len(ranking.hits) == 5 or (method == "bm25" and ranking.fallback == NO_WORD)
 
 
-@pytest.mark.parametrize("method", ["hippo2", "dense"])
+@pytest.mark.parametrize("method", METHODS)
 def test_batches_of_one_rank_as_one_batch(made: Path, method: Any) -> None:
-    whole, single = Searcher.open(made), Searcher.open(made)
+    whole, single = reading(made), reading(made)
     single._budget_bytes = 1
-    config = SearchConfig(method=method)
+    config = SearchConfig(method=method, entities="given")
     assert (whole.batch_size() > 3, single.batch_size()) == (True, 1)
     one, other = (reader.rank(QUESTIONS, k=9, config=config) for reader in (whole, single))
     assert [[h.passage.id for h in r.hits] for r in one] == [[h.passage.id for h in r.hits] for r in other]
@@ -119,6 +139,52 @@ def test_without_instructions_questions_are_encoded_once(made: Path) -> None:
 def test_each_stage_has_its_time(made: Path) -> None:
     (ranking,) = Searcher.open(made).rank(QUESTIONS[:1])
     assert set(ranking.ms) == {"encode", "facts", "filter", "seeds", "solve", "select"}
+
+
+@pytest.mark.parametrize(
+    ("method", "stages"),
+    [
+        ("bm25", {"encode", "lexical", "select"}),
+        ("hippo1", {"entities", "encode", "seeds", "solve", "select"}),
+        ("dense", {"encode", "passages"}),
+    ],
+)
+def test_a_method_takes_the_time_of_its_own_stages_alone(made: Path, method: Any, stages: set[str]) -> None:
+    (ranking,) = reading(made).rank(["steam"], config=SearchConfig(method=method, entities="given"))
+    assert set(ranking.ms) == stages
+
+
+def test_words_alone_are_ranked_without_an_encoder(made: Path) -> None:
+    embedder = Counting()
+    Searcher.open(made, embedder=embedder).rank(QUESTIONS, config=SearchConfig(method="bm25"))
+    assert embedder.texts == []
+
+
+class Failing:
+    """A filter that can judge nothing."""
+
+    name = "failing"
+
+    def __call__(self, questions: Sequence[str], candidates: object) -> list[Verdict]:
+        return [Verdict((), "no reply")] * len(questions)
+
+
+def test_a_filter_that_was_given_judges_where_the_settings_name_a_model_and_its_failure_is_told(made: Path) -> None:
+    reader = Searcher.open(made, fact_filter=Failing())
+    failures = [reader.rank(QUESTIONS[:1], config=SearchConfig(filter=name))[0].filter_failure for name in FILTERS]
+    assert failures == [None, "no reply", None, None, "no reply"]
+
+
+def test_a_filter_that_needs_a_model_is_asked_for_only_where_facts_are_judged(made: Path) -> None:
+    reader, config = Searcher.open(made), SearchConfig(filter="llm")
+    with pytest.raises(UsageError, match=r"'llm' needs a model.*Searcher.open\(fact_filter="):
+        reader.rank(QUESTIONS, config=config)
+    assert reader.rank(QUESTIONS, config=SearchConfig(method="dense", filter="llm"))
+
+
+def test_the_entities_of_a_question_are_told(made: Path) -> None:
+    (ranking,) = reading(made).rank(["what is steam"], config=SearchConfig(method="hippo1", entities="given"))
+    assert [(entity.name, entity.phrase) for entity in ranking.entities] == [("steam", "steam")]
 
 
 def test_both_backends_rank_alike(made: Path) -> None:
