@@ -11,6 +11,7 @@ from bench.gpu_check import gpu_check
 from bench.growth import growth
 from bench.guide import guide
 from bench.latency import latency
+from bench.learn import learn
 from bench.opening import opening
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
@@ -28,6 +29,7 @@ app.command("gpu_check")(gpu_check)
 app.command("growth")(growth)
 app.command("guide")(guide)
 app.command("latency")(latency)
+app.command("learn")(learn)
 app.command("opening")(opening)
 app.command("oracle")(oracle)
 app.command("ppr")(ppr)

@@ -1,0 +1,148 @@
+"""The method: walks from facts, names and passages, a pool of what they and the texts put first, learned weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from hippogpu.config import SearchConfig
+from hippogpu.errors import UsageError
+from hippogpu.methods.hippo.evidence import Pooled, Texts, gather
+from hippogpu.methods.hippo.masses import Masses, Starts, solver_of, walk_from
+from hippogpu.methods.hippo.names import named_phrases
+from hippogpu.methods.hippo.weights import weights_for
+from hippogpu.methods.lexical import lexical_scores
+from hippogpu.methods.linking import seed_divisors
+from hippogpu.methods.loaded import Clock, Loaded, Ranked, min_max
+from hippogpu.methods.seam import NO_ROWS, NO_SCORES, Asked, Method, Needs, Scored, best_of
+from hippogpu.methods.starts import Started, named_seeds, start, starting_needs, told
+from hippogpu.types import AnyFloats
+
+NO_START = "no fact was kept and no phrase is named: ranked by texts alone"
+
+
+class Worked(NamedTuple):
+    """What the method works out of a batch: where each question starts, what the walks bring, and its pool."""
+
+    started: Started
+    starts: Starts
+    named: Sequence[Mapping[int, float]]
+    texts: Texts
+    masses: Masses
+    pools: Sequence[Pooled]
+
+
+def rank_hippo(loaded: Loaded, asked: Asked, *, k: int, config: SearchConfig, clock: Clock) -> list[Ranked]:
+    """The k best passages of each question: its pool by weighed evidence, then the others in the graph's order."""
+    return best_of(loaded, score_hippo(loaded, asked, config=config, clock=clock), k=k, clock=clock)
+
+
+def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Scored:
+    """Scores of all passages: in the pool, sums of weight · evidence; all others lie below the least of them."""
+    worked = work_out(loaded, asked, config=config, clock=clock)
+    with clock("weigh"):
+        scores = _scores(worked, config)
+    solver = solver_of(loaded, config)
+    rows = [
+        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=None if kept.facts or worked.named[i] or seeds else NO_START)
+        for i, (kept, seeds) in enumerate(zip(worked.started.kept, worked.started.seeds, strict=True))
+    ]
+    ranked = told(loaded, worked.started, rows)
+    return Scored(
+        scores,
+        [
+            row._replace(seeds=(*row.seeds, *named_seeds(loaded, named)))
+            for row, named in zip(ranked, worked.named, strict=True)
+        ],
+    )
+
+
+def work_out(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Worked:
+    """Walks and evidence of a batch."""
+    _check(config)
+    started = _from_facts(loaded, asked, config, clock)
+    with clock("lexical"):
+        lexical = lexical_scores(loaded, asked.texts, config=config).astype(np.float64)
+        lexical /= np.maximum(lexical.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    with clock("seeds"):
+        products = loaded.backend.get(loaded.backend.scores(asked.queries.to_passages, loaded.passages))
+        low, high = products.min(axis=1), products.max(axis=1)
+        dense = min_max(products, low, high)
+        named = _named(loaded, asked.texts, config)
+        starts = Starts(started.seeds, named, _lexical_seeds(lexical, config), low, high)
+    with clock("solve"):
+        masses = walk_from(loaded, asked.queries, starts, config)
+    with clock("evidence"):
+        texts = Texts(dense, dense + config.lexical_weight * lexical)
+        pools = gather(loaded, asked.texts, texts, masses, config=config)
+    return Worked(started, starts, named, texts, masses, pools)
+
+
+def _from_facts(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock) -> Started:
+    """Seeds of few facts; of none, where the nearest is in doubt."""
+    started = start(loaded, asked, replace(config, top_facts=config.lead_facts), clock)
+    if config.doubt <= -1.0 or not len(loaded.snapshot.tables.facts):
+        return started
+    with clock("facts"):
+        nearest = loaded.backend.topk(asked.queries.to_facts, loaded.facts, 1).scores[:, 0]
+    seeds = [{} if cosine < config.doubt else row for cosine, row in zip(nearest, started.seeds, strict=True)]
+    return started._replace(seeds=seeds)
+
+
+def _named(loaded: Loaded, questions: Sequence[str], config: SearchConfig) -> list[Mapping[int, float]]:
+    """1 ÷ (passages that mention it) for each phrase that a question names."""
+    if not config.names:
+        return [{} for _ in questions]
+    divisors = seed_divisors(loaded, config)
+    return [{phrase: 1.0 / int(divisors[phrase]) for phrase in row} for row in named_phrases(loaded, questions)]
+
+
+def _lexical_seeds(lexical: AnyFloats, config: SearchConfig) -> list[Mapping[int, float]]:
+    """Seeds of the passages that come first by words; the weight of both kinds of passage seed is passage_weight."""
+    count, weight = config.lexical_passages, config.lexical_weight
+    if not count or not weight:
+        return [{} for _ in lexical]
+    share = config.passage_weight * weight / (1 + weight)
+    rows = np.argsort(-lexical, axis=1, kind="stable")[:, :count]
+    return [
+        {int(passage): share * float(row[passage]) for passage in best if row[passage] > 0}
+        for row, best in zip(lexical, rows, strict=True)
+    ]
+
+
+def _scores(worked: Worked, config: SearchConfig) -> AnyFloats:
+    """(B, P) float64."""
+    order = worked.masses.total(config)
+    if config.rerank == "none":
+        return order
+    if config.rerank == "lead":
+        leaders = np.argmax(worked.texts.nearest, axis=1)
+        order[np.arange(len(order)), leaders] = order.max(axis=1) * 2
+        return order
+    weights = weights_for(config)
+    most = np.maximum(order.max(axis=1, keepdims=True), np.finfo(float).tiny)
+    scores = order / most
+    for row, pool in zip(scores, worked.pools, strict=True):
+        weighed = pool.evidence @ weights
+        row += weighed.min() - 2.0
+        row[pool.rows] = weighed
+    return scores
+
+
+def _check(config: SearchConfig) -> None:
+    if not config.passage_nodes:
+        raise UsageError("The method 'hippo' walks over passages. Leave passage_nodes on, or choose another method.")
+    if config.hubs > 0 and config.solver == "diffused":
+        raise UsageError("The diffused vectors are of the graph as it is: with hubs, leave the solver to 'auto'.")
+
+
+def _needs(loaded: Loaded, config: SearchConfig) -> Needs:
+    return starting_needs(config).joined(
+        Needs(passages=True, facts=config.focus > 0, walks=solver_of(loaded, config) != "diffused")
+    )
+
+
+HIPPO = Method("hippo", rank_hippo, score_hippo, _needs)
