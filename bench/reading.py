@@ -88,11 +88,12 @@ def with_model(
     checks: list[Check] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, run in tasks.items():
-            with open_llm(settings, replies=Path(folder) / "replies.sqlite") as llm:
+            replies = Path(folder) / f"{name}.sqlite"  # one a task: a task must not live on the replies of another
+            with open_llm(settings, replies=replies) as llm:
                 began = time.perf_counter()
                 first = run(llm)
                 seconds = time.perf_counter() - began
-            with open_llm(settings, replies=Path(folder) / "replies.sqlite") as llm:
+            with open_llm(settings, replies=replies) as llm:
                 again = run(llm)
             whole = first.row["failed"] == 0
             checks += [check._replace(name=f"{name}: {check.name}") for check in first.checks]

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
+import numpy as np
+from scipy.special import expit
+
 from hippogpu.errors import ConfigError, UsageError, require_extra
 from hippogpu.methods.filter import Verdict
-from hippogpu.types import KeptFact
+from hippogpu.types import AnyFloats, KeptFact
 
 THRESHOLD = 0.5
 
@@ -30,7 +33,7 @@ class CrossEncoderFilter:
             raise UsageError(f"The threshold of a cross-encoder must lie in (0, 1). Got {threshold}.")
         self.name = f"cross-encoder-{name_or_folder}-{threshold:g}"
         self._threshold, self._batch_size = threshold, batch_size
-        self._model, self._sigmoid = _loaded(name_or_folder)
+        self._model = _loaded(name_or_folder)
 
     def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
         """One verdict a question, in order; UsageError when the two are not of one length."""
@@ -43,24 +46,29 @@ class CrossEncoderFilter:
         ends = pairwise([0, *accumulate(len(row) for row in candidates)])
         return [Verdict(tuple(self._above(scores[start:end]))) for start, end in ends]
 
-    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> AnyFloats:
+        """The score of each pair, in (0, 1) but for rounding."""
         if not pairs:
-            return []
-        found = self._model.predict(
-            list(pairs), batch_size=self._batch_size, show_progress_bar=False, activation_fn=self._sigmoid
+            return np.empty(0, np.float64)
+        # Models bring activations of their own: some a sigmoid, some none. One that changes nothing makes them alike.
+        outputs = self._model.predict(
+            list(pairs), batch_size=self._batch_size, show_progress_bar=False, activation_fn=_as_they_are
         )
-        return [float(score) for score in found]
+        return expit(np.asarray(outputs, np.float64).reshape(len(pairs)))
 
-    def _above(self, scores: Sequence[float]) -> list[int]:
-        return [number for number, score in enumerate(scores) if score >= self._threshold]
+    def _above(self, scores: AnyFloats) -> list[int]:
+        return np.flatnonzero(scores >= self._threshold).tolist()
 
 
-def _loaded(name: str) -> tuple[Any, Any]:
-    """The model, and the activation that makes a score of its output."""
+def _as_they_are(outputs: Any) -> Any:
+    return outputs
+
+
+def _loaded(name: str) -> Any:
+    """The model that sentence-transformers makes of the name."""
     library: Any = require_extra(
         "sentence_transformers", package="sentence-transformers", extra="st", purpose="The filter 'cross-encoder'"
     )
-    torch: Any = require_extra("torch", package="torch", extra="st", purpose="The filter 'cross-encoder'")
     try:
         model = library.CrossEncoder(name)
     except (OSError, ValueError) as error:
@@ -73,4 +81,4 @@ def _loaded(name: str) -> tuple[Any, Any]:
             f"The cross-encoder '{name}' has {model.num_labels} outputs, and a filter needs one score. Name a model "
             "for ranking."
         )
-    return model, torch.nn.Sigmoid()
+    return model

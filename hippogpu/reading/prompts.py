@@ -124,6 +124,7 @@ _BORN, _OLDER, _TRAINED = (
     "Was the Aske Viaduct opened before the Marlow Bridge?",
     "What is the currency of the country where Ilse Brandt trained as a glass painter?",
 )
+# The example that keeps nothing, and the one that answers, are not the last: a very small model repeats that.
 FILTER = Prompt(
     "You choose the facts that help to answer a question. You are given the question and numbered candidate facts, "
     "each [subject, relation, object], from a search that errs. Keep a fact when it is about what the question asks "
@@ -146,6 +147,13 @@ FILTER = Prompt(
         ),
         (
             with_facts(
+                _TRAINED,
+                _facts("otto brandt|won|harrow prize", "glass painting|flourished in|chartres", "euro|replaced|franc"),
+            ),
+            compact({"keep": []}),
+        ),
+        (
+            with_facts(
                 _OLDER,
                 _facts(
                     "aske hall|was built in|1745",
@@ -156,13 +164,6 @@ FILTER = Prompt(
                 ),
             ),
             compact({"keep": [2, 5]}),
-        ),
-        (
-            with_facts(
-                _TRAINED,
-                _facts("otto brandt|won|harrow prize", "glass painting|flourished in|chartres", "euro|replaced|franc"),
-            ),
-            compact({"keep": []}),
         ),
     ),
 )
@@ -200,14 +201,14 @@ THOUGHT = Prompt(
     '{"thought": "...", "answer": "..."}.',
     (
         (
-            with_passages(_BORN, [_QUARTET, _CASTLE], characters=400),
-            compact({"thought": _FIRST_THOUGHT, "answer": ""}),
-        ),
-        (
             with_passages(_BORN, [_QUARTET, _ORLA], characters=400, thoughts=[_FIRST_THOUGHT]),
             compact(
                 {"thought": "Orla Fenwick, who founded the Fenwick Quartet, was born in Perth.", "answer": "Perth"}
             ),
+        ),
+        (
+            with_passages(_BORN, [_QUARTET, _CASTLE], characters=400),
+            compact({"thought": _FIRST_THOUGHT, "answer": ""}),
         ),
     ),
 )
