@@ -14,7 +14,7 @@ from hippogpu.types import Explanation, MassPath, PathNode, PathStep, Ranking
 
 EXPLAINED = 5
 """Hits that are explained at most."""
-_LEAST_SHARE = 0.0005
+_LEAST_SHARE, _LEAST_EVIDENCE = 0.0005, 0.005
 _NAMED_FACTS, _NAMED_PASSAGES, _LONG = 2, 2, 60
 
 
@@ -61,6 +61,7 @@ def explanation_lines(one: Explanation) -> list[str]:
     evidence = ", ".join(
         f"{kind.kind} {kind.weight * kind.value:+.2f}" + (f" (with {kind.partner})" if kind.partner else "")
         for kind in weighed
+        if abs(kind.weight * kind.value) >= _LEAST_EVIDENCE
     )
     whole = sum(kind.weight * kind.value for kind in one.evidence)
     lines = [f"   score {whole:.2f} = {evidence}"] if evidence else []
