@@ -11,12 +11,21 @@ from hippogpu.backends.cpu_push import Left, left_for
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
 from hippogpu.methods.explaining.carried import Carried, Target, carried
+from hippogpu.methods.explaining.hippo import start_hippo
 from hippogpu.methods.explaining.lexical import shared_words
 from hippogpu.methods.explaining.naming import named, named_path
 from hippogpu.methods.explaining.paths import PATHS, strongest_paths
-from hippogpu.methods.explaining.starting import STARTS, Started
+from hippogpu.methods.explaining.starting import Start, Started, start_hippo2, start_phrases, start_seeds_only
 from hippogpu.methods.loaded import Loaded, Queries
 from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, SeedShare
+
+STARTS: Mapping[str, Start] = {
+    "hippo": start_hippo,
+    "hippo2": start_hippo2,
+    "hippo1": start_phrases,
+    "seeds-only": start_seeds_only,
+}
+"""By method, what the walk of a ranking started from; one that is not here has no walk to explain."""
 
 ALONE = {
     "dense": "ranked by dense similarity alone",
@@ -120,6 +129,7 @@ def _explained(
         mass - own_mass - sum(seed.mass for seed in seeds),
         short if told is None else _missing(started, found, nodes),
         _paths(loaded, started, target, wanted.row),
+        started.evidence(wanted.row),
     )
 
 

@@ -17,7 +17,12 @@ from hippogpu.methods.explaining.carried import Source, Target
 from hippogpu.methods.explaining.naming import phrase_number
 from hippogpu.methods.loaded import Loaded, Queries
 from hippogpu.methods.walks import phrase_edges
-from hippogpu.types import NO_EDGES, AnyFloats, Csr, Ranking, Tables
+from hippogpu.types import NO_EDGES, AnyFloats, Csr, Evidence, Ranking, Tables
+
+
+def no_evidence(row: int) -> tuple[Evidence, ...]:
+    """Of a method whose scores are masses."""
+    return ()
 
 
 class Started(NamedTuple):
@@ -26,6 +31,7 @@ class Started(NamedTuple):
     sources : walks over one set of nodes, whose masses add up · phrases : the node of each phrase seed
     unit    : S − d·m₀, by which masses are divided · damping : of the walk
     masses  : (P,) what all passages have of it, where the method tells; else the ranking's scores are the masses
+    evidence : what makes the score of a passage of that row, where it is more than mass
     shift   : what makes a node of the sources one of the index's graph: 0, or P where phrases alone are walked. Then a
               passage scores the masses of its phrases, each once for each of its distinct facts that holds it
     """
@@ -36,6 +42,7 @@ class Started(NamedTuple):
     damping: float
     shift: int = 0
     masses: AnyFloats | None = None
+    evidence: Callable[[int], tuple[Evidence, ...]] = no_evidence
 
     def target(self, tables: Tables, row: int) -> Target:
         """The masses that the passage of that row scores."""
@@ -68,15 +75,11 @@ def start_seeds_only(loaded: Loaded, ranking: Ranking, question: Queries, config
     return _started(loaded, ranking, phrases_alone(loaded, config), np.empty(0), 0.0)
 
 
-STARTS: Mapping[str, Start] = {"hippo2": start_hippo2, "hippo1": start_phrases, "seeds-only": start_seeds_only}
-"""By method; one that is not here has no walk to explain."""
-
-
 def _started(loaded: Loaded, ranking: Ranking, graph: Graph, passages: AnyFloats, damping: float) -> Started:
     """passages (P,): their seeds, where they are nodes; else (0,)."""
     start = np.zeros(graph.nodes)
     start[: len(passages)] = passages
-    phrases = _places(loaded, ranking, len(passages))
+    phrases = places_of(loaded, ranking, len(passages))
     for seed in ranking.seeds:
         start[phrases[seed.phrase]] += seed.weight
     unit = float(start.sum() - damping * start[graph.degrees == 0].sum())
@@ -88,17 +91,17 @@ def whole_graph(loaded: Loaded, config: SearchConfig) -> Graph:
     """The graph over passages and phrases as NumPy arrays, wherever the backend computes."""
     snapshot = loaded.snapshot
     if config.synonyms:
-        return loaded.derived.once("explained graph", lambda: _with_degrees(snapshot.graph))
+        return loaded.derived.once("explained graph", lambda: with_degrees(snapshot.graph))
     rule = snapshot.manifest.config.edge_rule
     return loaded.derived.once(
-        "explained graph without synonyms", lambda: _with_degrees(assemble(snapshot.tables, NO_EDGES, rule))
+        "explained graph without synonyms", lambda: with_degrees(assemble(snapshot.tables, NO_EDGES, rule))
     )
 
 
 def phrases_alone(loaded: Loaded, config: SearchConfig) -> Graph:
     """The graph over phrases as NumPy arrays."""
     key = ("explained graph of phrases", config.synonyms)
-    return loaded.derived.once(key, lambda: _with_degrees(phrase_edges(loaded, config)))
+    return loaded.derived.once(key, lambda: with_degrees(phrase_edges(loaded, config)))
 
 
 def held_phrases(tables: Tables, row: int) -> Target:
@@ -109,12 +112,13 @@ def held_phrases(tables: Tables, row: int) -> Target:
     return Target(phrases.astype(np.int32), counts.astype(np.float64))
 
 
-def _with_degrees(graph: Csr) -> Graph:
+def with_degrees(graph: Csr) -> Graph:
+    """The graph with the sums of its weights."""
     return Graph(graph.indptr, graph.indices, graph.weights, row_sums(graph, graph.weights))
 
 
-def _places(loaded: Loaded, ranking: Ranking, first: int) -> dict[str, int]:
-    """The node of each phrase seed, phrase 0 being the node `first`."""
+def places_of(loaded: Loaded, ranking: Ranking, first: int) -> dict[str, int]:
+    """The node of each phrase seed, phrase 0 being the node `first`; UsageError for one that the index lacks."""
     places: dict[str, int] = {}
     for phrase in (seed.phrase for seed in ranking.seeds):
         number = phrase_number(loaded.snapshot.tables.phrases, phrase)

@@ -1,0 +1,119 @@
+"""What the walks of the method hippo started from, and the evidence that its scores weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from hippogpu.backends import Graph
+from hippogpu.backends.reference import row_sums
+from hippogpu.config import SearchConfig
+from hippogpu.methods.explaining.carried import Source
+from hippogpu.methods.explaining.starting import Started, places_of, whole_graph, with_degrees
+from hippogpu.methods.filter import Verdict
+from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled
+from hippogpu.methods.hippo.focus import edge_facts
+from hippogpu.methods.hippo.hubs import damp_hubs
+from hippogpu.methods.hippo.masses import dense_line
+from hippogpu.methods.hippo.method import Worked, work_out
+from hippogpu.methods.hippo.weights import weights_for
+from hippogpu.methods.loaded import Clock, Loaded, Queries
+from hippogpu.methods.seam import Asked
+from hippogpu.types import AnyFloats, Csr, Evidence, Floats, KeptFact, Ranking
+
+
+class KeptBefore:
+    """The filter that keeps what a ranking has kept, so that no model is asked again."""
+
+    name = "kept before"
+
+    def __init__(self, facts: Sequence[KeptFact]) -> None:
+        self._facts = {fact[:3] for fact in facts}
+
+    def __call__(self, questions: Sequence[str], candidates: Sequence[Sequence[KeptFact]]) -> list[Verdict]:
+        return [
+            Verdict(tuple(place for place, fact in enumerate(row) if fact[:3] in self._facts)) for row in candidates
+        ]
+
+
+def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: SearchConfig) -> Started:
+    """The ranking's facts, the names in the question and the passages near to it, each as a part of the walk.
+
+    The masses are those that order the passages outside the pool; scores in the pool are the weighed evidence.
+    """
+    asked = Asked([ranking.query], question, fact_filter=KeptBefore(ranking.facts))
+    worked = work_out(loaded, asked, config=config, clock=Clock())
+    first = len(loaded.snapshot.passages)
+    plain = _plain_graph(loaded, config)
+    facts, others = np.zeros(plain.nodes), np.zeros(plain.nodes)
+    _sow(facts, worked.starts.facts[0], first=first)
+    _sow(others, worked.starts.names[0], first=first, factor=config.name_weight)
+    _sow(others, worked.starts.lexical[0])
+    others[:first] += _passage_seeds(loaded, worked, question, config)
+    seeds = facts + others
+    unit = float(seeds.sum() - config.damping * seeds[plain.degrees == 0].sum())
+    sources = (
+        (Source(_focused(loaded, plain, question.to_facts, config), facts), Source(plain, others))
+        if config.focus > 0
+        else (Source(plain, seeds),)
+    )
+    return Started(
+        sources,
+        places_of(loaded, ranking, first),
+        unit,
+        config.damping,
+        masses=worked.masses.total(config)[0] / unit,
+        evidence=lambda row: _weighed(loaded, worked.pools[0], row, config),
+    )
+
+
+def _sow(seeds: AnyFloats, weights: Mapping[int, float], *, first: int = 0, factor: float = 1.0) -> None:
+    """Adds weights to seeds; number 0 is the node `first`."""
+    for number, weight in weights.items():
+        seeds[first + number] += factor * weight
+
+
+def _passage_seeds(loaded: Loaded, worked: Worked, question: Queries, config: SearchConfig) -> AnyFloats:
+    """What the question's vector gives each passage, (P,)."""
+    slope, offset = dense_line(loaded, worked.starts, config)
+    products = loaded.backend.get(loaded.backend.scores(question.to_passages, loaded.passages))
+    seeds: AnyFloats = np.maximum(slope[0] * products[0].astype(np.float64) + offset[0], 0.0)
+    return seeds
+
+
+def _plain_graph(loaded: Loaded, config: SearchConfig) -> Graph:
+    """The graph that all walk, but for the focus."""
+    if not config.hubs > 0:
+        return whole_graph(loaded, config)
+    key = ("explained graph with damped hubs", config.hubs)
+    return loaded.derived.once(key, lambda: with_degrees(damp_hubs(loaded.snapshot.graph, config.hubs)))
+
+
+def _focused(loaded: Loaded, graph: Graph, vectors: Floats, config: SearchConfig) -> Graph:
+    """The graph with the weights that the question gives its edges (hippo.focus)."""
+    snapshot = loaded.snapshot
+    behind = loaded.derived.once("facts of edges", lambda: edge_facts(snapshot.tables, snapshot.graph))
+    cosines = np.asarray(loaded.backend.get(loaded.backend.scores(vectors, loaded.facts)))[0]
+    factors = np.exp(config.focus * (cosines - cosines.mean(dtype=float)))
+    stated = np.flatnonzero(np.diff(behind.indptr))
+    weights = graph.weights.astype(np.float64)
+    if len(stated):
+        weights[stated] *= np.maximum.reduceat(factors[behind.facts], behind.indptr[stated])
+    focused = Csr(graph.indptr, graph.indices, weights.astype(np.float32))
+    return Graph(focused.indptr, focused.indices, focused.weights, row_sums(focused, focused.weights))
+
+
+def _weighed(loaded: Loaded, pool: Pooled, row: int, config: SearchConfig) -> tuple[Evidence, ...]:
+    """The evidence for a passage of the pool, with its weights; none for one outside it, or where none is weighed."""
+    place = np.flatnonzero(pool.rows == row)
+    if not len(place) or config.rerank != "learned":
+        return ()
+    values, weights = pool.evidence[place[0]].tolist(), weights_for(config).tolist()
+    passages, partner = loaded.snapshot.passages, int(pool.partners[place[0]])
+    named = {"pair": passages.ids[int(passages.first[partner])]} if partner >= 0 else {}
+    return tuple(
+        Evidence(kind, value, weight, named.get(kind))
+        for kind, value, weight in zip(EVIDENCE, values, weights, strict=True)
+        if weight
+    )
