@@ -72,7 +72,7 @@ def work_out(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock
         low, high = products.min(axis=1), products.max(axis=1)
         dense = min_max(products, low, high)
         named = _named(loaded, asked.texts, config)
-        starts = Starts(started.seeds, named, _lexical_seeds(lexical, config), low, high)
+        starts = Starts(started.seeds, named, _lexical_seeds(loaded, lexical, config), low, high)
     with clock("solve"):
         masses = walk_from(loaded, asked.queries, starts, config)
     with clock("evidence"):
@@ -100,15 +100,15 @@ def _named(loaded: Loaded, questions: Sequence[str], config: SearchConfig) -> li
     return [{phrase: 1.0 / int(divisors[phrase]) for phrase in row} for row in named_phrases(loaded, questions)]
 
 
-def _lexical_seeds(lexical: AnyFloats, config: SearchConfig) -> list[Mapping[int, float]]:
+def _lexical_seeds(loaded: Loaded, lexical: AnyFloats, config: SearchConfig) -> list[Mapping[int, float]]:
     """Seeds of the passages that come first by words; the weight of both kinds of passage seed is passage_weight."""
     count, weight = config.lexical_passages, config.lexical_weight
     if not count or not weight:
         return [{} for _ in lexical]
     share = config.passage_weight * weight / (1 + weight)
-    rows = np.argsort(-lexical, axis=1, kind="stable")[:, :count]
+    rows = loaded.backend.get(loaded.backend.select(loaded.backend.put(lexical), count))
     return [
-        {int(passage): share * float(row[passage]) for passage in best if row[passage] > 0}
+        {passage: share * value for passage, value in zip(best.tolist(), row[best].tolist(), strict=True) if value > 0}
         for row, best in zip(lexical, rows, strict=True)
     ]
 
