@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bench.quality.measuring import Bench, Ranked
+from hippogpu.cli.why import explanation_lines
 from hippogpu.corpus import Query
 from hippogpu.evaluate import gold_places, ranked_ids
-from hippogpu.types import Explanation, MassPath, PathStep
+from hippogpu.types import Explanation
 
 _PATHS = 2
 
@@ -45,7 +46,7 @@ def cases_of(bench: Bench, found: Mapping[str, Ranked]) -> dict[str, Any]:
 def _under(
     bench: Bench, query: Query, found: Ranked, gold: Sequence[str]
 ) -> tuple[Mapping[str, int | None], Mapping[str, Any]]:
-    """Rank and explanation of each wanted passage under a row's settings."""
+    """The rank and the explanation of each wanted passage under a row's settings."""
     settings = found.row.settings
     ranking = bench.searcher.rank([query.text], k=bench.questions.passages, config=settings)[0]
     hits = [hit for hit in ranking.hits if query.group in (None, hit.passage.meta.get("group"))]
@@ -54,28 +55,10 @@ def _under(
     return gold_places(ids, gold), {one.passage.id: told(one) for one in explained}
 
 
-def told(one: Explanation) -> dict[str, Any]:
-    """An explanation in words: shares of the score in percent, and the strongest paths."""
-    if one.note is not None or not one.score:
-        return {}
-    seeds = {share.phrase: round(100 * share.mass / one.score, 1) for share in one.seeds if share.mass > 0}
-    paths = [{"percent": round(100 * path.mass / one.score, 1), "path": path_text(path)} for path in one.paths[:_PATHS]]
-    return {"own_percent": round(100 * one.own / one.score, 1), "seed_percent": seeds, "paths": paths}
-
-
-def path_text(path: MassPath) -> str:
-    """A path on one line: phrase —predicate→ phrase ⇢ passage 'title'."""
-    parts = [path.nodes[0].name]
-    for step, node in zip(path.steps, path.nodes[1:], strict=True):
-        name = f"'{node.title or node.name}'" if node.kind == "passage" else node.name
-        parts.append(f"{_arrow(step)} {name}")
-    return " ".join(parts)
-
-
-def _arrow(step: PathStep) -> str:
-    if step.kind == "fact" and step.facts:
-        # Facts of spaCy have no predicate: the title and the phrase stand in one sentence.
-        return f"—{step.facts[0].predicate}→" if step.facts[0].predicate else "—stated→"
-    if step.kind == "synonym":
-        return f"≈{step.cosine:.2f}≈" if step.cosine is not None else "≈"
-    return "⇢" if step.kind == "mention" else f"—{step.kind}→"
+def told(one: Explanation) -> list[str]:
+    """An explanation in words: what its mass came from, then the strongest paths; empty where nothing walked to it."""
+    if one.note is not None or not one.mass:
+        return []
+    lines = [line.strip() for line in explanation_lines(one)]
+    paths = [line for line in lines if "→" in line]
+    return [*(line for line in lines if line not in paths), *paths[:_PATHS]]

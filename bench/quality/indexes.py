@@ -86,11 +86,12 @@ def _identity(
     """Passages, rules, encoder and records, each compared with what the recipe asks for."""
     manifest = current_manifest(place.root)
     searcher = Searcher.open(place.root, embedder=embedder)
+    aliases = searcher.aliases()
     wanted = {passage.id: (passage.title, passage.text) for passage in passages}
     held = {
         id_: (passage.title, passage.text)
         for passage in (searcher.passage(row) for row in range(manifest.counts["passages"]))
-        for id_ in searcher.aliases()[passage.id]
+        for id_ in aliases[passage.id]
     }
     strays = sorted(id_ for id_ in wanted.keys() | held.keys() if wanted.get(id_) != held.get(id_))
     name = f"{recipe.name}: "

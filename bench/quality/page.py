@@ -167,12 +167,10 @@ def _cases(found: Mapping[str, Any]) -> list[Block]:
 
 
 def _path_lines(case: Mapping[str, Any]) -> list[str]:
-    """What carried mass to each wanted passage, a line a passage and row."""
+    """What carried mass to each wanted passage, a line a passage and row; paths as code."""
     lines = []
-    for one in case["passages"].values():
+    for id_, one in case["passages"].items():
         for method, why in one["paths"].items():
-            paths = "; ".join(f"`{path['path']}` ({path['percent']} %)" for path in why["paths"])
-            seeds = sum(why["seed_percent"].values())
-            told = f"{why['own_percent']:.0f} % of its score from its own text, {seeds:.0f} % from phrase seeds"
-            lines.append(f"*{one['title']}* under {method}: {told}{'. Strongest paths: ' + paths if paths else ''}.")
+            parts = [f"`{part}`" if "→" in part else part for part in why]
+            lines.append(f"**{one['title'] or id_}** (`{id_}`) under {method}: {'; '.join(parts)}")
     return lines
