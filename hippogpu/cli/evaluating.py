@@ -34,8 +34,6 @@ from hippogpu.evaluate import EncodedOnce, Level, write_qrels, write_trec
 from hippogpu.searcher import Searcher
 from hippogpu.store import current_manifest
 
-DEFAULT_METHODS = ("hippo2", "dense")
-
 
 def evaluate(
     folder: Annotated[
@@ -100,7 +98,7 @@ def evaluate(
     if output is not None and output.suffix not in (".md", ".html"):
         raise UsageError(f"A report is written as .md or .html. Got '{output}'.")
     configs = read_configs(config)
-    default = () if run else DEFAULT_METHODS
+    default = [] if run else list(dict.fromkeys([configs.search.method, "dense"]))
     source = entity_source(entities, configs.search.entities)
     start = with_values(configs.search, {"entities": source.name})
     columns = columns_of(start, methods=method or [], variants=variant or [], values=set_ or [], default=default)

@@ -11,7 +11,8 @@ from hippogpu.cli.output import people, print_json, table
 from hippogpu.corpus import Query
 from hippogpu.errors import UsageError
 from hippogpu.evaluate import Difference, Interval, QuestionChange, paired_differences, question_changes
-from hippogpu.evaluate.pages import Block, Heading, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.plot import Dot, interval_plot
 
 # Wider tables than this have a line a method, so that a narrow terminal still shows them.
 _MOST_COLUMNS = 3
@@ -49,6 +50,7 @@ def write_report(path: Path, measured: Sequence[Measured], queries: Sequence[Que
     first = measured[0]
     blocks: list[Block] = [Heading("Evaluation", 1), Text(_title(first) + ". " + _how(first))]
     blocks.append(Rows(*_by_method(measured)))
+    blocks += _plots(measured, path)
     for other in measured[1:]:
         if first.intervals is not None:
             blocks += [Heading(_difference_title(first, other)), Rows(*_difference_rows(_differences(first, other)))]
@@ -59,6 +61,22 @@ def write_report(path: Path, measured: Sequence[Measured], queries: Sequence[Que
         ]
     page = as_html(blocks, title="Evaluation") if path.suffix == ".html" else as_markdown(blocks)
     path.write_text(page, encoding="utf-8")
+    for block in blocks:
+        if isinstance(block, Picture) and path.suffix == ".md":
+            (path.parent / block.file).write_text(block.svg, encoding="utf-8")
+
+
+def _plots(measured: Sequence[Measured], path: Path) -> list[Block]:
+    """A plot of each of two measures, where there are intervals: beside a Markdown page, inside of an HTML one."""
+    pictures: list[Block] = []
+    for name in ("recall@5", "all_recall@5"):
+        dots = [Dot(column.name, column.intervals[name]) for column in measured if name in (column.intervals or {})]
+        if dots:
+            file = f"{path.stem}-{name.replace('@', '-')}.svg"
+            pictures.append(
+                Picture(file, f"{name} with 95 % intervals", interval_plot(f"{short(name)}, percent", dots))
+            )
+    return pictures
 
 
 def _title(first: Measured) -> str:

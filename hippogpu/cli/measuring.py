@@ -104,8 +104,8 @@ def measure(searcher: Searcher, library: Library, asked: Asked, column: Column, 
         for query, ranking in zip(asked.queries, rankings, strict=True)
     }
     reasons = [ranking.fallback for ranking in rankings if ranking.fallback]
-    reasons += [failure for failure in (getattr(ranking, "filter_failure", None) for ranking in rankings) if failure]
-    source = {"settings": {"method": column.settings.method}}
+    reasons += [ranking.filter_failure for ranking in rankings if ranking.filter_failure]
+    source = {"settings": column.changed()}
     return _measured(column.name, ids, asked, library, rules, Counter(reasons), source)
 
 

@@ -93,7 +93,10 @@ Damping = Annotated[
 Method = Annotated[MethodName | None, typer.Option("--method", help="How passages are ranked (default hippo2).")]
 Methods = Annotated[
     list[str] | None,
-    typer.Option("--method", help="How passages are ranked; may be given several times (default hippo2 and dense)."),
+    typer.Option(
+        "--method",
+        help="How passages are ranked; may be given several times (default: that of the settings, and dense).",
+    ),
 ]
 Filter = Annotated[
     FilterName | None, typer.Option("--filter", help="Which facts near to the question are kept (default none).")

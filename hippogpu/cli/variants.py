@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hippogpu.config import SearchConfig, with_values
+from hippogpu.config import SearchConfig, as_mapping, with_values
 from hippogpu.errors import ConfigError, UsageError
 
 
@@ -15,6 +15,13 @@ class Column(NamedTuple):
 
     name: str
     settings: SearchConfig
+
+    def changed(self) -> dict[str, Any]:
+        """The method, and the settings that are not the defaults."""
+        plain = as_mapping(SearchConfig())
+        return {
+            key: value for key, value in as_mapping(self.settings).items() if key == "method" or value != plain[key]
+        }
 
 
 def columns_of(

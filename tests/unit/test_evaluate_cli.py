@@ -172,6 +172,18 @@ def test_a_report_is_markdown_or_html_by_its_name(folder: Path, tmp_path: Path, 
     assert (text.startswith(begin), "2 questions, passage level" in text, "R@5" in text) == (True, True, True)
 
 
+def test_a_markdown_report_has_its_plots_beside_it_and_html_inside(folder: Path, tmp_path: Path) -> None:
+    for name in ("r.md", "h.html"):
+        run_eval(folder, "--output", str(tmp_path / name))
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["r-all_recall-5.svg", "r-recall-5.svg"]
+    assert ((tmp_path / "r.md").read_text().count(".svg)"), (tmp_path / "h.html").read_text().count("<svg")) == (2, 2)
+
+
+def test_json_names_the_settings_that_are_not_the_defaults(folder: Path) -> None:
+    value = objects(run_eval(folder, "--variant", "x: method=dense, damping=0.7", "--json"))[0]
+    assert value["settings"] == {"method": "dense", "damping": 0.7}
+
+
 def test_a_report_of_another_form_is_refused_before_anything_is_measured(folder: Path, tmp_path: Path) -> None:
     ran = run_eval(folder, "--output", str(tmp_path / "r.pdf"))
     assert (ran.code, ran.out, ".md or .html" in ran.err) == (2, "", True)

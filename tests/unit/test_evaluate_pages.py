@@ -1,6 +1,10 @@
 """Reports as Markdown and HTML."""
 
+import xml.etree.ElementTree as Xml
+
+from hippogpu.evaluate import Interval
 from hippogpu.evaluate.pages import Code, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.plot import Dot, interval_plot
 
 
 def test_a_table_is_one_of_markdown_whatever_its_cells_hold() -> None:
@@ -30,3 +34,16 @@ def test_html_marks_code_bold_and_links() -> None:
 def test_html_holds_its_pictures_and_asks_for_no_file() -> None:
     page = as_html([Picture("p.svg", "c", "<?xml version='1.0'?><svg><g/></svg>")], title="t")
     assert ("<svg><g/></svg>" in page, "<?xml" in page, "src=" in page) == (True, False, False)
+
+
+def test_a_plot_is_xml_with_a_dot_and_a_bar_for_each_name() -> None:
+    dots = [Dot("a & <b>", Interval(0.5, 0.4, 0.7)), Dot("c", Interval(1.0, 1.0, 1.0))]
+    names = [part.tag.rsplit("}", 1)[1] for part in Xml.fromstring(interval_plot("R@5", dots)).iter()]
+    assert (names.count("circle"), names.count("line")) == (2, 2 + 6)
+
+
+def test_a_bar_of_a_plot_spans_its_interval_on_an_axis_of_100_percent() -> None:
+    lines = [
+        part for part in Xml.fromstring(interval_plot("", [Dot("a", Interval(0.5, 0.2, 0.8))])).iter() if part.get("x1")
+    ]
+    assert [lines[-1].get("x1"), lines[-1].get("x2")] == [lines[1].get("x1"), lines[4].get("x1")]
