@@ -20,7 +20,6 @@ from hippogpu.methods import (
     EntityReader,
     FactFilter,
     Loaded,
-    Needs,
     Queries,
     Ranked,
     Tools,
@@ -195,7 +194,7 @@ class Searcher:
         UsageError for k < 1, an id that the index does not have, a ranking of another generation or other settings.
         """
         # Numba is loaded when something is explained, not before.
-        from hippogpu.methods.explaining import explain_rankings, wanted_of
+        from hippogpu.methods.explaining import explain_rankings, needs_of, wanted_of
 
         if k < 1:
             raise UsageError(f"k must be at least 1. Got {k}.")
@@ -205,7 +204,7 @@ class Searcher:
         )
 
         def encode(texts: Sequence[str]) -> Queries:
-            return encoded(self._tools.embedder, texts, Needs(passages=True))
+            return encoded(self._tools.embedder, texts, needs_of(rankings))
 
         return explain_rankings(generation.loaded(), rankings, wanted, encode, config=config)
 

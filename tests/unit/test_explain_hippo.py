@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_index import index_of, stating
+from small_index import WIDTH, index_of, stating
 
 from hippogpu import Explanation, Ranking, SearchConfig, Searcher
 from hippogpu.cli.why import explanation_lines
+from hippogpu.embed.hashing import HashingEmbedder
+from hippogpu.errors import UsageError
 from hippogpu.methods.explaining.hippo import KeptBefore
 from hippogpu.types import Evidence, KeptFact, Passage
 
@@ -72,6 +74,28 @@ def test_edges_that_match_the_question_are_shown_with_the_weights_that_were_walk
         weights.append({step.weight for one in found.values() for path in one.paths for step in path.steps})
     assert weights[0] == {1.0}
     assert weights[1] != {1.0}
+
+
+def test_an_encoder_with_instructions_is_asked_for_both_vectors(root: Path) -> None:
+    index_of(root, embedder=Instructed(WIDTH))
+    searcher = Searcher.open(root, embedder=Instructed(WIDTH))
+    rankings = searcher.rank([QUESTION], config=HIPPO)
+    brought = [one.seeds for one in searcher.explain(rankings, config=HIPPO)[0]]
+    assert all(sum(seed.mass for seed in seeds) > 0 for seeds in zip(*brought, strict=True))
+
+
+class Instructed(HashingEmbedder):
+    """An encoder that puts questions otherwise to facts and to passages."""
+
+    query_to_fact = "Which fact says: "
+    query_to_passage = "Which passage says: "
+
+
+def test_a_ranking_with_other_seeds_is_refused(made: Path) -> None:
+    searcher = Searcher.open(made)
+    rankings = searcher.rank([QUESTION], config=HIPPO)
+    with pytest.raises(UsageError, match="other seeds"):
+        searcher.explain(rankings, config=replace(HIPPO, names=False, lead_facts=1))
 
 
 def test_the_filter_that_recalls_keeps_what_was_kept_and_nothing_else() -> None:

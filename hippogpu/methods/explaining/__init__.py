@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hippogpu.methods.explaining.carried import Carried, Source, Target, carried
-from hippogpu.methods.explaining.explain import Wanted, explain_rankings, wanted_of
+from hippogpu.methods.explaining.explain import Wanted, explain_rankings, needs_of, wanted_of
 from hippogpu.methods.explaining.paths import WalkPath, strongest_paths
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Wanted",
     "carried",
     "explain_rankings",
+    "needs_of",
     "strongest_paths",
     "wanted_of",
 ]

@@ -17,6 +17,7 @@ from hippogpu.methods.explaining.naming import named, named_path
 from hippogpu.methods.explaining.paths import PATHS, strongest_paths
 from hippogpu.methods.explaining.starting import Start, Started, start_hippo2, start_phrases, start_seeds_only
 from hippogpu.methods.loaded import Loaded, Queries
+from hippogpu.methods.seam import Needs
 from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, SeedShare
 
 STARTS: Mapping[str, Start] = {
@@ -61,6 +62,11 @@ def wanted_of(
     scores = [{rows[hit.passage.id]: hit.score for hit in ranking.hits} for ranking in rankings]
     named = list(dict.fromkeys(rows[id_] for id_ in passages))
     return [[Wanted(row, score.get(row)) for row in named or list(score)[:k]] for score in scores]
+
+
+def needs_of(rankings: Sequence[Ranking]) -> Needs:
+    """The vectors of questions by which the rankings are explained."""
+    return Needs(passages=True, facts=any(ranking.method == "hippo" for ranking in rankings))
 
 
 def explain_rankings(

@@ -9,6 +9,7 @@ import numpy as np
 from hippogpu.backends import Graph
 from hippogpu.backends.reference import row_sums
 from hippogpu.config import SearchConfig
+from hippogpu.errors import UsageError
 from hippogpu.methods.explaining.carried import Source
 from hippogpu.methods.explaining.starting import Started, places_of, whole_graph, with_degrees
 from hippogpu.methods.filter import Verdict
@@ -45,6 +46,7 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
     asked = Asked([ranking.query], question, fact_filter=KeptBefore(ranking.facts))
     worked = work_out(loaded, asked, config=config, clock=Clock())
     first = len(loaded.snapshot.passages)
+    places = _checked_places(loaded, ranking, worked, first)
     plain = _plain_graph(loaded, config)
     facts, others = np.zeros(plain.nodes), np.zeros(plain.nodes)
     _sow(facts, worked.starts.facts[0], first=first)
@@ -60,12 +62,24 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
     )
     return Started(
         sources,
-        places_of(loaded, ranking, first),
+        places,
         unit,
         config.damping,
         masses=worked.masses.total(config)[0] / unit,
         evidence=lambda row: _weighed(loaded, worked.pools[0], row, config),
     )
+
+
+def _checked_places(loaded: Loaded, ranking: Ranking, worked: Worked, first: int) -> dict[str, int]:
+    """The nodes of the ranking's phrase seeds; UsageError when these settings make others of its facts and names."""
+    places = places_of(loaded, ranking, first)
+    made = {first + phrase for seeds in (worked.starts.facts[0], worked.starts.names[0]) for phrase in seeds}
+    if made != set(places.values()):
+        raise UsageError(
+            f"The ranking of '{ranking.query[:60]}' has other seeds than the walk under these settings. Explain it "
+            "with the SearchConfig it was ranked with."
+        )
+    return places
 
 
 def _sow(seeds: AnyFloats, weights: Mapping[int, float], *, first: int = 0, factor: float = 1.0) -> None:
