@@ -37,6 +37,10 @@ if TYPE_CHECKING:
         verify_index,
     )
     from hippogpu.llm import Llm, open_llm
+    from hippogpu.methods.entities import EntityReader, QuestionEntities
+    from hippogpu.methods.filter import FactFilter, Verdict
+    from hippogpu.methods.given_entities import GivenEntities, read_entities
+    from hippogpu.methods.spacy_entities import SpacyEntities
     from hippogpu.openie import (
         ExtractionReport,
         Extractor,
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
         Explanation,
         Hit,
         KeptFact,
+        LinkedEntity,
         MassPath,
         Passage,
         PathNode,
@@ -84,6 +89,10 @@ _HOMES = {
         *("clean_index", "diffuse_index", "verify_index"),
     ),
     "hippogpu.llm": ("Llm", "open_llm"),
+    "hippogpu.methods.entities": ("EntityReader", "QuestionEntities"),
+    "hippogpu.methods.filter": ("FactFilter", "Verdict"),
+    "hippogpu.methods.given_entities": ("GivenEntities", "read_entities"),
+    "hippogpu.methods.spacy_entities": ("SpacyEntities",),
     "hippogpu.openie": (
         *("ExtractionReport", "Extractor", "LlmExtractor", "NoExtractor", "ReplayExtractor", "SpacyExtractor"),
         "open_extractor",
@@ -93,7 +102,7 @@ _HOMES = {
     ),
     "hippogpu.searcher": ("Searcher",),
     "hippogpu.types": (
-        *("Explanation", "Hit", "KeptFact", "MassPath", "Passage", "PathNode", "PathStep", "Ranking"),
+        *("Explanation", "Hit", "KeptFact", "LinkedEntity", "MassPath", "Passage", "PathNode", "PathStep", "Ranking"),
         *("Record", "Seed", "SeedShare", "StatedFact", "Triple", "UserEdge", "WordShare"),
     ),
 }
@@ -112,18 +121,22 @@ __all__ = [
     "DiffuseReport",
     "EdgeReport",
     "Embedder",
+    "EntityReader",
     "Explanation",
     "ExportReport",
     "ExtractConfig",
     "ExtractionReport",
     "Extractor",
+    "FactFilter",
     "Fields",
+    "GivenEntities",
     "HippoError",
     "Hit",
     "ImportReport",
     "Index",
     "IndexConfig",
     "KeptFact",
+    "LinkedEntity",
     "Llm",
     "LlmConfig",
     "LlmEntities",
@@ -134,6 +147,7 @@ __all__ = [
     "Passage",
     "PathNode",
     "PathStep",
+    "QuestionEntities",
     "Ranking",
     "Record",
     "ReplayExtractor",
@@ -142,10 +156,12 @@ __all__ = [
     "Searcher",
     "Seed",
     "SeedShare",
+    "SpacyEntities",
     "SpacyExtractor",
     "StatedFact",
     "Triple",
     "UserEdge",
+    "Verdict",
     "WordShare",
     "__version__",
     "answer_questions",
@@ -162,6 +178,7 @@ __all__ = [
     "read_answers",
     "read_corpus",
     "read_edges",
+    "read_entities",
     "read_qrels",
     "read_queries",
     "verify_index",
