@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -188,13 +188,11 @@ def _searcher(bench: Bench, row: Row) -> Iterator[Searcher]:
     if not row.needs_model or bench.configs is None:
         yield bench.searcher
         return
-    from hippogpu.cli.models import open_entity_reader, open_fact_filter
+    from hippogpu.cli.opening import Source, open_searcher
 
-    own = replace(bench.configs, search=row.settings)
-    with ExitStack() as held:
-        judge = held.enter_context(open_fact_filter(own, bench.root))
-        reader = held.enter_context(open_entity_reader(own, bench.root, row.settings.entities))
-        yield Searcher.open(bench.root, embedder=bench.embedder, fact_filter=judge, entity_reader=reader)
+    own, source = replace(bench.configs, search=row.settings), Source(row.settings.entities)
+    with open_searcher(bench.root, own, source, embedder=bench.embedder, asked=(None, None), quiet=False) as opened:
+        yield opened.searcher
 
 
 def _differences(found: Ranked, other: Ranked) -> dict[str, list[Any]]:

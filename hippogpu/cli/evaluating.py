@@ -178,6 +178,9 @@ def _save(folder: Path, measured: list[Measured], asked: Asked) -> None:
     """One run a column, called by its name, and qrels.txt; ids as ranked, passages at either level."""
     folder.mkdir(parents=True, exist_ok=True)
     write_qrels(folder / "qrels.txt", asked.gold)
-    for column in measured:
+    taken: set[str] = set()
+    for number, column in enumerate(measured, start=1):
         name = "".join(c if c.isalnum() or c in "-._@=+" else "-" for c in column.name)
+        name = f"{name}-{number}" if name in taken else name
+        taken.add(name)
         write_trec(folder / f"{name}.trec", column.ids, tag=name)

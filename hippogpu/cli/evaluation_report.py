@@ -70,7 +70,8 @@ def _plots(measured: Sequence[Measured], path: Path) -> list[Block]:
     """A plot of each of two measures, where there are intervals: beside a Markdown page, inside of an HTML one."""
     pictures: list[Block] = []
     for name in ("recall@5", "all_recall@5"):
-        dots = [Dot(column.name, column.intervals[name]) for column in measured if name in (column.intervals or {})]
+        found = [(column.name, (column.intervals or {}).get(name)) for column in measured]
+        dots = [Dot(column, interval) for column, interval in found if interval is not None]
         if dots:
             file = f"{path.stem}-{name.replace('@', '-')}.svg"
             pictures.append(

@@ -17,6 +17,7 @@ from bench.quality.recipe import RECIPES, read_recipe, shipped_recipes
 from bench.quality.results import merged, read_results, write_results
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.testing.cli import Ran, run_verb
+from hippogpu.testing.llm_server import LlmServer
 
 pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
 pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
@@ -107,6 +108,35 @@ def test_every_row_has_values_intervals_and_its_command(place: Path, tmp_path: P
 
 def test_a_row_that_needs_a_model_is_named_and_not_run_without_one(place: Path, tmp_path: Path) -> None:
     assert measure(place, write_recipe(tmp_path))[0]["not_run"] == ["hippo2, llm"]
+
+
+def test_a_row_that_needs_a_model_asks_it_and_is_not_timed(place: Path, tmp_path: Path) -> None:
+    with LlmServer() as server:
+        (tmp_path / "c.toml").write_text(f'[llm]\nurl = "{server.url}"\nmodel = "m"\n')
+        found = measure(place, write_recipe(tmp_path), only=["hippo2, llm"], config=tmp_path / "c.toml", repeats=2)[0]
+    row = found["rows"]["hippo2, llm"]
+    assert (row["filter_failures"], "queries_per_s" in row, row["command"].endswith("--config FILE")) == (
+        {},
+        False,
+        True,
+    )
+    assert (
+        row["facts_kept"] < measure(place, write_recipe(tmp_path), only=["hippo2"])[0]["rows"]["hippo2"]["facts_kept"]
+    )
+
+
+def test_failures_under_a_filter_look_at_what_it_was_given(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.quality.errors.DEPTH", 1)  # so that both questions of two gold passages fail
+    with LlmServer() as server:
+        (tmp_path / "c.toml").write_text(f'[llm]\nurl = "{server.url}"\nmodel = "m"\n')
+        found = measure(place, write_recipe(tmp_path), only=["hippo2, llm"], config=tmp_path / "c.toml", errors=True)[
+            0
+        ]["errors"]
+    examples = [one for rows in found["hippo2, llm"]["examples"].values() for one in rows]
+    assert len(examples) >= 2
+    assert all(set(one["kept"]) < set(one["candidates"]) for one in examples)
 
 
 def test_a_single_row_is_still_compared_with_the_baselines(place: Path, tmp_path: Path) -> None:

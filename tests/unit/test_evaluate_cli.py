@@ -15,6 +15,7 @@ from hippogpu.config import SearchConfig
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.evaluate import read_run
 from hippogpu.testing.cli import Ran, run_verb
+from hippogpu.testing.llm_server import LlmServer
 from hippogpu.types import Passage
 
 QUERIES = (
@@ -97,6 +98,19 @@ def test_a_column_is_compared_with_the_first(folder: Path) -> None:
 def test_the_table_names_the_level_and_the_verdict(folder: Path) -> None:
     out = run_eval(folder).out
     assert all(word in out for word in ("2 questions, passage level, percent", "dense less hippo2", "tie"))
+
+
+def test_a_filter_by_a_language_model_is_a_column_like_others(folder: Path) -> None:
+    with LlmServer() as server:
+        words = ["--method", "hippo2", "--variant", "judged: method=hippo2, filter=llm", "--json"]
+        ran = run_eval(folder, *words, "--url", server.url, "--model", "m")
+    assert [row["method"] for row in objects(ran)] == ["hippo2", "judged"]
+    assert "filter: 2 questions" in ran.err
+
+
+def test_a_filter_without_its_model_names_the_options(folder: Path) -> None:
+    ran = run_eval(folder, "--set", "filter=llm")
+    assert (ran.code, "--url URL" in ran.err) == (2, True)
 
 
 def test_titles_count_once_at_title_level(folder: Path, tmp_path: Path) -> None:
