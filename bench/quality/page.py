@@ -9,6 +9,7 @@ from typing import Any
 from bench.quality.errors import CLASSES
 from bench.quality.plot import recall_plot
 from bench.quality.tables import (
+    better_table,
     case_rows,
     comparison_table,
     direction_table,
@@ -65,7 +66,14 @@ def page_blocks(results: Mapping[str, Any], *, picture: str, svg: str = "") -> l
         overview_table(sets, "recall@5"),
     ]
     blocks += [Picture(picture, "recall@5 with 95 % intervals, a panel a set", svg)] if sets else []
-    blocks += [overview_table(sets, "all_recall@5"), *_directions(results), *_speeds(sets)]
+    blocks += [
+        overview_table(sets, "all_recall@5"),
+        Heading("Against the better of dense and bm25"),
+        Text("At each cut-off against the one whose mean is higher there: + better, · tie, − worse (paired, 95 %)."),
+        better_table(sets),
+        *_directions(results),
+        *_speeds(sets),
+    ]
     for name, found in sets.items():
         blocks += _set(name, found)
     return [block for block in blocks if not (isinstance(block, Rows) and not block.rows)]

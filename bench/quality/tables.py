@@ -67,6 +67,17 @@ def overview_table(sets: Mapping[str, Set], measure: str) -> Rows:
     return Rows([short(measure), *names], rows)
 
 
+def better_table(sets: Mapping[str, Set]) -> Rows:
+    """Every row on every set against the better of dense and bm25, a sign each cut-off."""
+    names = {name: found for name, found in sets.items() if all(one in found["rows"] for one in _LEXICAL)}
+    rows = []
+    for row in all_rows(names):
+        cells = [better_signs(found, found["rows"][row]) if row in found["rows"] else "" for found in names.values()]
+        if any(cells):
+            rows.append([row, *cells])
+    return Rows(["R@1, 2, 5, 10, 20", *names], rows)
+
+
 def measure_table(found: Set) -> Rows:
     """All measures of a set's rows, with intervals, and questions a second."""
     rows = []

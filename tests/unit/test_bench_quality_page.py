@@ -9,7 +9,15 @@ import pytest
 
 from bench.quality.page import PAGE, page_blocks, write_page
 from bench.quality.results import RESULTS, read_results
-from bench.quality.tables import agreement, better_signs, comparison_table, direction_table, figure, overview_table
+from bench.quality.tables import (
+    agreement,
+    better_signs,
+    better_table,
+    comparison_table,
+    direction_table,
+    figure,
+    overview_table,
+)
 from hippogpu.evaluate.pages import as_markdown
 
 MEASURES = ("recall@1", "recall@2", "recall@5", "recall@10", "recall@20", "all_recall@5", "mrr", "ndcg@10")
@@ -82,6 +90,13 @@ def test_the_better_baseline_is_chosen_at_each_cut_off(results: dict[str, Any]) 
     found = results["sets"]["tiny"]
     found["rows"]["bm25"]["values"]["recall@1"] = 0.9
     assert better_signs(found, found["rows"]["hippo2, far"]) == "· − − − −"
+
+
+def test_the_signs_of_all_sets_leave_out_the_baselines_themselves(results: dict[str, Any]) -> None:
+    assert list(better_table(results["sets"]).rows) == [
+        ["hippo2", "· · · · ·"],
+        ["hippo2, far", "− − − − −"],
+    ]
 
 
 def test_a_row_is_compared_with_the_one_it_changes(results: dict[str, Any]) -> None:
