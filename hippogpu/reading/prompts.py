@@ -7,6 +7,7 @@ one line, so that nothing in them can begin a numbered line of its own, and the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -73,6 +74,12 @@ def with_passages(question: str, passages: Sequence[Passage], *, characters: int
 def passage_line(passage: Passage, characters: int) -> Shown:
     """A passage in one line: title, colon, text."""
     return one_line(f"{passage.title}: {passage.text}" if passage.title else passage.text, characters)
+
+
+def spaced(value: object) -> str:
+    """JSON as it is mostly written. A reply of few tokens saves nothing without its spaces, and a very small model
+    (SmolLM2, 135 million weights) then wrote "[]" for every question: with the colon that is one token."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def filter_schema(facts: int) -> dict[str, Any]:
@@ -143,14 +150,14 @@ FILTER = Prompt(
                     "hamish rae|composed|tide tables",
                 ),
             ),
-            compact({"keep": [1, 3]}),
+            spaced({"keep": [1, 3]}),
         ),
         (
             with_facts(
                 _TRAINED,
                 _facts("otto brandt|won|harrow prize", "glass painting|flourished in|chartres", "euro|replaced|franc"),
             ),
-            compact({"keep": []}),
+            spaced({"keep": []}),
         ),
         (
             with_facts(
@@ -163,7 +170,7 @@ FILTER = Prompt(
                     "marlow bridge|was opened in|1868",
                 ),
             ),
-            compact({"keep": [2, 5]}),
+            spaced({"keep": [2, 5]}),
         ),
     ),
 )

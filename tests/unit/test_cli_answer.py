@@ -69,7 +69,7 @@ def folder(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def words(url: str, *more: str) -> list[str]:
-    return ["answer", "x.hippo", "--url", url, "--model", "rule", "--config", "c.toml", *more]
+    return ["answer", "x.hippo", "--url", url, "--model", "rule", "--config", "c.toml", "--method", "hippo2", *more]
 
 
 def answer(url: str, *more: str) -> tuple[Ran, list[dict[str, Any]]]:
