@@ -65,7 +65,7 @@ def link_entities(loaded: Loaded, entities: EntityVectors) -> list[Linked]:
 def link_phrases(loaded: Loaded, vectors: Floats, *, top: int) -> list[Linked]:
     """For each question, the phrases nearest to its own vector; weights are cosines, min-max over all phrases.
 
-    The ablation query-to-node of HippoRAG 2, section 5.
+    The ablation query-to-node of HippoRAG 2.
     """
     if not len(loaded.snapshot.tables.phrases):
         return [Linked(()) for _ in vectors]
@@ -78,5 +78,9 @@ def link_phrases(loaded: Loaded, vectors: Floats, *, top: int) -> list[Linked]:
 
 
 def seed_divisors(loaded: Loaded, config: SearchConfig) -> Ints:
-    """What the seed of each phrase is divided by, (E,): the passages that mention it, or 1 without specificity."""
-    return loaded.mention_counts if config.specificity else np.ones_like(loaded.mention_counts)
+    """What the seed of each phrase is divided by, (E,): the passages that mention it, or 1 without specificity.
+
+    1 for a phrase that only edges of one's own hold, which no passage mentions.
+    """
+    counts = loaded.mention_counts
+    return np.maximum(counts, 1) if config.specificity else np.ones_like(counts)

@@ -21,11 +21,18 @@ def walk_graph(loaded: Loaded, config: SearchConfig) -> Graph:
     """The graph over passages and phrases; without its edges of synonyms and names where the settings say so."""
     if config.synonyms:
         return loaded.graph
-    return loaded.derived.once("graph without synonyms", lambda: _without_synonyms(loaded))
+    return loaded.derived.once("graph without synonyms", lambda: loaded.backend.put_graph(walk_edges(loaded, config)))
+
+
+def walk_edges(loaded: Loaded, config: SearchConfig) -> Csr:
+    """The arrays of that graph."""
+    if config.synonyms:
+        return loaded.snapshot.graph
+    return loaded.derived.once("edges without synonyms", lambda: _without_synonyms(loaded.snapshot))
 
 
 def walk_phrase_graph(loaded: Loaded, config: SearchConfig) -> Graph:
-    """The graph over phrases alone, with or without the edges of synonyms and names. HippoRAG 1, section 2.2."""
+    """The graph over phrases alone, with or without the edges of synonyms and names. HippoRAG 1, section 2.3."""
     key = ("phrase graph on the backend", config.synonyms)
     return loaded.derived.once(key, lambda: loaded.backend.put_graph(phrase_edges(loaded, config)))
 
@@ -41,9 +48,8 @@ def _phrase_graph(snapshot: Snapshot, config: SearchConfig) -> Csr:
     return phrase_graph(tables, synonyms, built_by.edge_rule)
 
 
-def _without_synonyms(loaded: Loaded) -> Graph:
-    snapshot = loaded.snapshot
-    return loaded.backend.put_graph(assemble(snapshot.tables, NO_EDGES, snapshot.manifest.config.edge_rule))
+def _without_synonyms(snapshot: Snapshot) -> Csr:
+    return assemble(snapshot.tables, NO_EDGES, snapshot.manifest.config.edge_rule)
 
 
 def phrase_walk_solver(config: SearchConfig) -> LinearSolver:

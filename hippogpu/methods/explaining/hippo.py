@@ -14,8 +14,8 @@ from hippogpu.methods.explaining.carried import Source
 from hippogpu.methods.explaining.starting import Started, places_of, whole_graph, with_degrees
 from hippogpu.methods.filter import Verdict
 from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled
-from hippogpu.methods.hippo.focus import edge_facts
-from hippogpu.methods.hippo.hubs import damp_hubs
+from hippogpu.methods.hippo.focus import fact_factors, facts_behind
+from hippogpu.methods.hippo.hubs import walked_edges
 from hippogpu.methods.hippo.masses import dense_line
 from hippogpu.methods.hippo.method import Worked, work_out
 from hippogpu.methods.hippo.weights import weights_for
@@ -100,16 +100,15 @@ def _plain_graph(loaded: Loaded, config: SearchConfig) -> Graph:
     """The graph that all walk, but for the focus."""
     if not config.hubs > 0:
         return whole_graph(loaded, config)
-    key = ("explained graph with damped hubs", config.hubs)
-    return loaded.derived.once(key, lambda: with_degrees(damp_hubs(loaded.snapshot.graph, config.hubs)))
+    key = ("explained graph with damped hubs", config.synonyms, config.hubs)
+    return loaded.derived.once(key, lambda: with_degrees(walked_edges(loaded, config)))
 
 
 def _focused(loaded: Loaded, graph: Graph, vectors: Floats, config: SearchConfig) -> Graph:
     """The graph with the weights that the question gives its edges (hippo.focus)."""
-    snapshot = loaded.snapshot
-    behind = loaded.derived.once("facts of edges", lambda: edge_facts(snapshot.tables, snapshot.graph))
+    behind = facts_behind(loaded, config)
     cosines = np.asarray(loaded.backend.get(loaded.backend.scores(vectors, loaded.facts)))[0]
-    factors = np.exp(config.focus * (cosines - cosines.mean(dtype=float)))
+    factors = fact_factors(cosines, config.focus)
     stated = np.flatnonzero(np.diff(behind.indptr))
     weights = graph.weights.astype(np.float64)
     if len(stated):

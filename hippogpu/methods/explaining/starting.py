@@ -11,13 +11,12 @@ from hippogpu.backends import Graph
 from hippogpu.backends.reference import row_sums
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
-from hippogpu.graph import assemble
 from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.explaining.carried import Source, Target
 from hippogpu.methods.explaining.naming import phrase_number
 from hippogpu.methods.loaded import Loaded, Queries
-from hippogpu.methods.walks import phrase_edges
-from hippogpu.types import NO_EDGES, AnyFloats, Csr, Evidence, Ranking, Tables
+from hippogpu.methods.walks import phrase_edges, walk_edges
+from hippogpu.types import AnyFloats, Csr, Evidence, Ranking, Tables
 
 
 def no_evidence(row: int) -> tuple[Evidence, ...]:
@@ -89,13 +88,8 @@ def _started(loaded: Loaded, ranking: Ranking, graph: Graph, passages: AnyFloats
 
 def whole_graph(loaded: Loaded, config: SearchConfig) -> Graph:
     """The graph over passages and phrases as NumPy arrays, wherever the backend computes."""
-    snapshot = loaded.snapshot
-    if config.synonyms:
-        return loaded.derived.once("explained graph", lambda: with_degrees(snapshot.graph))
-    rule = snapshot.manifest.config.edge_rule
-    return loaded.derived.once(
-        "explained graph without synonyms", lambda: with_degrees(assemble(snapshot.tables, NO_EDGES, rule))
-    )
+    key = ("explained graph", config.synonyms)
+    return loaded.derived.once(key, lambda: with_degrees(walk_edges(loaded, config)))
 
 
 def phrases_alone(loaded: Loaded, config: SearchConfig) -> Graph:

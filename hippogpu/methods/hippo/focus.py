@@ -9,13 +9,17 @@ import numba
 import numpy as np
 
 from hippogpu.backends import SparseSeeds
+from hippogpu.backends.reference import row_sums
 from hippogpu.backends.threads import run_together
 from hippogpu.config import SearchConfig
+from hippogpu.methods.hippo.hubs import walked_edges
 from hippogpu.methods.loaded import Loaded
-from hippogpu.types import AnyFloats, Csr, Floats, Ints, Longs, Tables
+from hippogpu.types import AnyFloats, Bools, Csr, Floats, Ints, Longs, Tables
 
 # Similarities of all facts that are held at once, for some questions together.
 _BLOCK_BYTES = 2**28
+# Beyond e^64 a factor says no more than that the walk goes there; it leaves room for float32 and for sums.
+_MOST = 64.0
 
 
 class EdgeFacts(NamedTuple):
@@ -35,50 +39,56 @@ def focused_masses(loaded: Loaded, vectors: Floats, seeds: SparseSeeds, config: 
     An edge weighs exp(focus · (c − m)) times its weight, where c is the greatest cosine of its facts with the question
     and m the mean over all facts: one fact that matches is reason enough to go that way, whatever else joins the pair,
     as an edge weighs the greatest of its evidence. Without a fact the factor is 1. Pushed until every residual is at
-    most push_epsilon · degree (of the graph without factors) · the sum of the seeds.
+    most push_epsilon · degree (of the graph without factors) · the sum of the seeds. The edges are those of the
+    settings synonyms and hubs.
     """
     snapshot, backend = loaded.snapshot, loaded.backend
-    behind = loaded.derived.once("facts of edges", lambda: edge_facts(snapshot.tables, snapshot.graph))
-    passages, facts = len(snapshot.passages), len(snapshot.tables.facts)
-    masses = np.zeros((len(vectors), passages))
+    edges, behind = walked_edges(loaded, config), facts_behind(loaded, config)
+    key = ("degrees of edges", config.synonyms, config.hubs)
+    degrees = loaded.derived.once(key, lambda: row_sums(edges, edges.weights))
+    plain = Focused(edges.indptr, edges.indices, edges.weights, degrees, behind.indptr, behind.facts, np.empty(0))
+    facts, masses = len(snapshot.tables.facts), np.zeros((len(vectors), len(snapshot.passages)))
     at_once = max(1, _BLOCK_BYTES // max(4 * facts, 1))
     for start in range(0, len(vectors), at_once):
         rows = range(start, min(start + at_once, len(vectors)))
         cosines = backend.get(backend.scores(vectors[rows.start : rows.stop], loaded.facts))
-        _push_block(snapshot.graph, behind, seeds, cosines, rows, masses, config)
+        _push_block(plain, seeds, cosines, rows, masses, config)
     return masses
 
 
-def _push_block(
-    graph: Csr,
-    behind: EdgeFacts,
-    seeds: SparseSeeds,
-    cosines: AnyFloats,
-    rows: range,
-    masses: AnyFloats,
-    config: SearchConfig,
-) -> None:
-    degrees = np.bincount(
-        np.repeat(np.arange(graph.nodes), np.diff(graph.indptr)), weights=graph.weights, minlength=graph.nodes
-    )
+def fact_factors(cosines: AnyFloats, focus: float) -> AnyFloats:
+    """exp(focus · (cosine − mean)) of each fact, (F,) float64; the exponent is cut off at ±64."""
+    if not len(cosines):
+        return np.empty(0)
+    exponents = focus * (cosines - cosines.mean(dtype=float))
+    factors: AnyFloats = np.exp(np.clip(exponents, -_MOST, _MOST))
+    return factors
 
+
+def _push_block(
+    plain: Focused, seeds: SparseSeeds, cosines: AnyFloats, rows: range, masses: AnyFloats, config: SearchConfig
+) -> None:
     def work(some: Iterator[int]) -> None:
-        left, waits = np.zeros(graph.nodes), np.zeros(graph.nodes, np.bool_)
+        desk = _desk(len(plain.degrees))
         for row in some:
             here = slice(int(seeds.indptr[row]), int(seeds.indptr[row + 1]))
-            similar = np.exp(config.focus * (cosines[row - rows.start] - cosines[row - rows.start].mean(dtype=float)))
             push_focused(
-                Focused(graph.indptr, graph.indices, graph.weights, degrees, behind.indptr, behind.facts, similar),
+                plain._replace(factors=fact_factors(cosines[row - rows.start], config.focus)),
                 seeds.nodes[here],
                 np.asarray(seeds.weights[here], np.float64),
                 config.damping,
                 config.push_epsilon,
-                left,
-                waits,
+                desk,
                 masses[row],
             )
 
     run_together(rows, work)
+
+
+def facts_behind(loaded: Loaded, config: SearchConfig) -> EdgeFacts:
+    """The facts of each edge that is walked, made once; damped hubs change weights alone."""
+    key = ("facts of edges", config.synonyms)
+    return loaded.derived.once(key, lambda: edge_facts(loaded.snapshot.tables, walked_edges(loaded, config)))
 
 
 def edge_facts(tables: Tables, graph: Csr) -> EdgeFacts:
@@ -119,6 +129,25 @@ class Focused(NamedTuple):
     factors: AnyFloats
 
 
+class Desk(NamedTuple):
+    """What a push works on, for one question: left (n,) float64, waits and seen (n,) are zeros before and after.
+
+    queue (n,) of the nodes that wait, a ring · touched (n,) nodes that ever had mass
+    """
+
+    left: AnyFloats
+    waits: Bools
+    seen: Bools
+    queue: Ints
+    touched: Ints
+
+
+def _desk(nodes: int) -> Desk:
+    """Fresh working memory: 18 bytes a node."""
+    flags = np.zeros((2, nodes), np.bool_)
+    return Desk(np.zeros(nodes), flags[0], flags[1], np.empty(nodes, np.int32), np.empty(nodes, np.int32))
+
+
 if TYPE_CHECKING:
 
     def push_focused(
@@ -127,27 +156,26 @@ if TYPE_CHECKING:
         seeds: AnyFloats,
         damping: float,
         epsilon: float,
-        left: AnyFloats,
-        waits: AnyFloats,
+        desk: Desk,
         masses: AnyFloats,
     ) -> None: ...
 
 else:
 
     @numba.njit(nogil=True, cache=True)
-    def push_focused(graph, nodes, seeds, damping, epsilon, left, waits, masses):
-        """Writes the mass of each passage (P,); left (n,) and waits (n,) are zeros before and after."""
-        queue, whole = [np.int64(0) for _ in range(0)], seeds.sum()
-        touched = [np.int64(0) for _ in range(0)]
+    def push_focused(graph, nodes, seeds, damping, epsilon, desk, masses):
+        """Writes the mass of each passage (P,)."""
+        left, waits, queue, touched = desk.left, desk.waits, desk.queue, desk.touched
+        head, waiting, count, whole = 0, 0, 0, seeds.sum()
         for place in range(len(nodes)):
             left[nodes[place]] += seeds[place]
-            queue.append(np.int64(nodes[place]))
-            touched.append(np.int64(nodes[place]))
-            waits[nodes[place]] = True
-        head = 0
-        while head < len(queue):
+            count = _touch(desk, count, nodes[place])
+            queue[waiting], waits[nodes[place]] = nodes[place], True
+            waiting += 1
+        while waiting:
             node = queue[head]
-            head += 1
+            head = head + 1 if head + 1 < len(queue) else 0
+            waiting -= 1
             waits[node] = False
             held = left[node]
             first, last = graph.indptr[node], graph.indptr[node + 1]
@@ -160,17 +188,26 @@ else:
             for j in range(first, last):
                 degree += _weight(graph, j)
             for j in range(first, last):
-                other = np.int64(graph.indices[j])
-                if left[other] == 0.0:
-                    touched.append(other)
+                other = graph.indices[j]
+                count = _touch(desk, count, other)
                 left[other] += damping * held * _weight(graph, j) / degree
                 if not waits[other] and left[other] > epsilon * graph.degrees[other] * whole:
-                    waits[other] = True
-                    queue.append(other)
-        for node in touched:
+                    place = head + waiting
+                    queue[place if place < len(queue) else place - len(queue)], waits[other] = other, True
+                    waiting += 1
+        for place in range(count):
+            node = touched[place]
             if node < len(masses):
                 masses[node] += (1 - damping) * left[node]
-            left[node] = 0.0
+            left[node], desk.seen[node] = 0.0, False
+
+    @numba.njit(nogil=True, cache=True)
+    def _touch(desk, count, node):
+        """Notes the node at its first time; how many are noted."""
+        if desk.seen[node]:
+            return count
+        desk.seen[node], desk.touched[count] = True, node
+        return count + 1
 
     @numba.njit(nogil=True, cache=True)
     def _weight(graph, j):

@@ -47,8 +47,8 @@ def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Cl
         scores = _scores(worked, config)
     solver = solver_of(loaded, config)
     rows = [
-        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=None if kept.facts or worked.named[i] or seeds else NO_START)
-        for i, (kept, seeds) in enumerate(zip(worked.started.kept, worked.started.seeds, strict=True))
+        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=None if seeds or named else NO_START)
+        for seeds, named in zip(worked.started.seeds, worked.named, strict=True)
     ]
     ranked = told(loaded, worked.started, rows)
     return Scored(
@@ -82,14 +82,16 @@ def work_out(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock
 
 
 def _from_facts(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock) -> Started:
-    """Seeds of few facts; of none, where the nearest is in doubt."""
+    """Seeds of few facts; none, and no fact kept, where the nearest is in doubt. doubt is about facts alone."""
     started = start(loaded, asked, replace(config, top_facts=config.lead_facts), clock)
-    if config.doubt <= -1.0 or not len(loaded.snapshot.tables.facts):
+    if config.link != "fact" or config.doubt <= -1.0 or not len(loaded.snapshot.tables.facts):
         return started
     with clock("facts"):
         nearest = loaded.backend.topk(asked.queries.to_facts, loaded.facts, 1).scores[:, 0]
-    seeds = [{} if cosine < config.doubt else row for cosine, row in zip(nearest, started.seeds, strict=True)]
-    return started._replace(seeds=seeds)
+    doubted = (nearest < config.doubt).tolist()
+    seeds = [{} if doubts else row for doubts, row in zip(doubted, started.seeds, strict=True)]
+    kept = [row._replace(facts=()) if doubts else row for doubts, row in zip(doubted, started.kept, strict=True)]
+    return started._replace(seeds=seeds, kept=kept)
 
 
 def _named(loaded: Loaded, questions: Sequence[str], config: SearchConfig) -> list[Mapping[int, float]]:
@@ -120,7 +122,8 @@ def _scores(worked: Worked, config: SearchConfig) -> AnyFloats:
         return order
     if config.rerank == "lead":
         leaders = np.argmax(worked.texts.nearest, axis=1)
-        order[np.arange(len(order)), leaders] = order.max(axis=1) * 2
+        # Above the others also where nothing has any mass.
+        order[np.arange(len(order)), leaders] = np.maximum(order.max(axis=1) * 2, np.finfo(np.float32).tiny)
         return order
     weights = weights_for(config)
     most = np.maximum(order.max(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,6 +19,7 @@ _LONGEST = 8
 # A name of one word is a common word, not a name, when more passages than this share mention it, and it is not rare.
 _COMMON_SHARE, _RARE = 0.01, 10
 _LEAST_LETTERS = 3
+_WORD = re.compile(r"\S+")
 
 
 class PhraseTable(NamedTuple):
@@ -74,13 +76,15 @@ class _Piece(NamedTuple):
 
 
 def _pieces(text: str) -> list[_Piece]:
-    pieces = []
-    for word in text.split():
+    """The pieces of a normalised text; words keep the spaces between them, of which the rule ascii leaves several."""
+    pieces, end = [], 0
+    for found in _WORD.finditer(text):
+        word, space, end = found.group(), text[end : found.start()], found.end()
         bounds = sorted(
             {0, len(word), *(at for run in UNSPACED.finditer(word) for at in range(run.start(), run.end() + 1))}
         )
         parts = [word[start:end] for start, end in pairwise(bounds)]
-        pieces += [_Piece(part, " " if place == 0 else "") for place, part in enumerate(parts)]
+        pieces += [_Piece(part, space if place == 0 else "") for place, part in enumerate(parts)]
     return pieces
 
 

@@ -12,7 +12,7 @@ from hippogpu.methods.lexical import LexicalIndex, lexical_index, words_of
 from hippogpu.methods.loaded import Loaded
 from hippogpu.types import AnyFloats, Ints, Ragged
 
-# A phrase joins a passage to a partner when more passages than this share do not mention it, or it is rare.
+# A phrase joins a passage to a partner unless more passages than this share mention it; a rare one always does.
 _TELLING_SHARE, _RARE = 0.02, 5
 
 
@@ -20,8 +20,9 @@ def passages_of_words(loaded: Loaded, config: SearchConfig) -> Words:
     """Which passages have each word of the lexical index."""
 
     def make() -> Words:
+        # A copy where they do not ascend: other threads may be multiplying by the index's own.
         weights = lexical_index(loaded, config).weights
-        weights.sort_indices()
+        weights = weights if weights.has_sorted_indices else weights.sorted_indices()
         return Words(weights.indptr.astype(np.int64), weights.indices.astype(np.int32))
 
     return loaded.derived.once(("passages of words", *_lexical(config)), make)
