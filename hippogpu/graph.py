@@ -29,7 +29,7 @@ def assemble(tables: Tables, synonyms: Edges, rule: EdgeRule) -> Csr:
 
 
 def phrase_graph(tables: Tables, synonyms: Edges, rule: EdgeRule) -> Csr:
-    """The graph over the E phrases alone, with the edges that assemble makes between them. HippoRAG 1, section 2.2."""
+    """The graph over the E phrases alone, with the edges that assemble makes between them. HippoRAG 1, section 2.3."""
     between = phrase_pairs(tables, synonyms, rule)
     return _symmetric(between.low, between.high, between.weight.astype(np.float32), len(tables.phrases))
 

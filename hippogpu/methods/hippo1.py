@@ -73,14 +73,14 @@ def _scored(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock, sp
 
 
 def stay(loaded: Loaded, resets: csr_array, config: SearchConfig) -> csr_array:
-    """The seeds themselves: HippoRAG 1's ablation without a graph search, section 4.3."""
+    """The seeds themselves: the ablation of HippoRAG 1 that searches no graph."""
     return resets
 
 
 def reach_neighbours(loaded: Loaded, resets: csr_array, config: SearchConfig) -> csr_array:
     """The seeds, and half of the lightest seed's weight on every phrase for each seed that it is joined with.
 
-    HippoRAG 1's ablation of seeds and their neighbours, section 4.3; the share is that of the authors' library.
+    The ablation of HippoRAG 1 that takes seeds and their neighbours; the share is that of the authors' library.
     Rows sum to 1.
     """
     adjacency = loaded.derived.once(("neighbours", config.synonyms), lambda: _adjacency(phrase_edges(loaded, config)))

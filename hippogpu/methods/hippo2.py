@@ -81,7 +81,7 @@ def _resets(loaded: Loaded, started: Started, dense: AnyFloats, config: SearchCo
 def _passage_masses(
     loaded: Loaded, resets: AnyFloats | csr_array, passages: int, config: SearchConfig, solver: LinearSolver
 ) -> AnyFloats:
-    """Mass of every passage, (rows, P). Without passage nodes that of its phrases: HippoRAG 2's ablation, section 5."""
+    """Mass of every passage, (rows, P). Without passage nodes that of its phrases: HippoRAG 2's ablation."""
     if isinstance(resets, csr_array):
         return scores_by_phrases(loaded, phrase_walk_masses(loaded, resets, config))
     return walked_masses(loaded, walk_graph(loaded, config), resets, config, solver)[:, :passages]

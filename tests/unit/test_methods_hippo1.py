@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from method_cases import BACKENDS, QUESTIONS, asked, entities_of, loaded, method_rows, rank
 from numpy.typing import NDArray
-from small_index import WIDTH, index_of, stating
+from small_index import WIDTH, index_of, open_index, stating
 
 from hippogpu.config import BackendName, IndexConfig, MethodName, SearchConfig
 from hippogpu.embed.hashing import HashingEmbedder
@@ -19,6 +19,7 @@ from hippogpu.methods.dense import passage_scores
 from hippogpu.methods.hippo1 import NO_STATEMENT
 from hippogpu.methods.starts import NOT_LINKED, UNREAD
 from hippogpu.text import normalise
+from hippogpu.types import UserEdge
 
 # The walk of the methods stops at an L1 error of 1e-10 here, and the reference solves a dense system.
 EXACT = SearchConfig(method="hippo1", tolerance=1e-10)
@@ -175,16 +176,23 @@ def test_names_that_are_nothing_link_to_nothing(made: Path) -> None:
 
 
 def test_a_phrase_that_no_fact_holds_leaves_the_dense_ranking(root: Path) -> None:
-    from small_index import open_index
-
-    from hippogpu.types import UserEdge
-
     with open_index(root) as index:
         index.add([stating("a", "one"), stating("b", "two")])
         index.add_edges([UserEdge(("a",), ("Tag",), "tag")])
         index.commit()
     (found,) = rank(loaded(root), ["?"], EXACT, [["tag"]])
     assert found.fallback == NO_STATEMENT
+
+
+@pytest.mark.parametrize("method", ["hippo1", "seeds-only", "neighbours"])
+def test_a_phrase_that_no_passage_mentions_may_be_linked(root: Path, method: MethodName) -> None:
+    with open_index(root) as index:
+        index.add([stating("a", "steam|drives|engines"), stating("b", "two")])
+        index.add_edges([UserEdge((), ("Steam", "Power of coal"), "heading", 0.5)])
+        index.commit()
+    (found,) = rank(loaded(root), ["?"], SearchConfig(method=method), [["power of coal"]])
+    assert [seed.weight for seed in found.seeds] == [1.0]
+    assert found.fallback == (NO_STATEMENT if method == "seeds-only" else None)
 
 
 def test_an_index_without_phrases_ranks_by_dense_scores(root: Path) -> None:
