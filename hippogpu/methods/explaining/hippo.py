@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hippogpu.backends import Graph
-from hippogpu.backends.reference import row_sums
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
 from hippogpu.methods.explaining.carried import Source
-from hippogpu.methods.explaining.starting import Started, places_of, whole_graph, with_degrees
+from hippogpu.methods.explaining.starting import Started, places_of, with_degrees
 from hippogpu.methods.filter import Verdict
 from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled
 from hippogpu.methods.hippo.focus import fact_factors, facts_behind
@@ -97,10 +96,8 @@ def _passage_seeds(loaded: Loaded, worked: Worked, question: Queries, config: Se
 
 
 def _plain_graph(loaded: Loaded, config: SearchConfig) -> Graph:
-    """The graph that all walk, but for the focus."""
-    if not config.hubs > 0:
-        return whole_graph(loaded, config)
-    key = ("explained graph with damped hubs", config.synonyms, config.hubs)
+    """The graph that all walk, but for the focus, as NumPy arrays."""
+    key = ("explained graph of hippo", config.synonyms, config.hubs)
     return loaded.derived.once(key, lambda: with_degrees(walked_edges(loaded, config)))
 
 
@@ -113,8 +110,7 @@ def _focused(loaded: Loaded, graph: Graph, vectors: Floats, config: SearchConfig
     weights = graph.weights.astype(np.float64)
     if len(stated):
         weights[stated] *= np.maximum.reduceat(factors[behind.facts], behind.indptr[stated])
-    focused = Csr(graph.indptr, graph.indices, weights.astype(np.float32))
-    return Graph(focused.indptr, focused.indices, focused.weights, row_sums(focused, focused.weights))
+    return with_degrees(Csr(graph.indptr, graph.indices, weights.astype(np.float32)))
 
 
 def _weighed(loaded: Loaded, pool: Pooled, row: int, config: SearchConfig) -> tuple[Evidence, ...]:
