@@ -111,7 +111,8 @@ def log_share(mass: AnyFloats, most: float) -> AnyFloats:
     """log(mass ÷ most + 0.001) ÷ log(1000): −1 for no mass, 0 for the most."""
     if most <= 0:
         return np.full(len(mass), -1.0)
-    return np.log(np.maximum(mass, 0.0) / most + _FLOOR) / -np.log(_FLOOR)
+    shares: AnyFloats = np.log(np.maximum(mass, 0.0) / most + _FLOOR) / -np.log(_FLOOR)
+    return shares
 
 
 def _of_words(pool: Ints, evidence: AnyFloats, partners: Ints, asked: Ints, tables: _Tables) -> Pooled:

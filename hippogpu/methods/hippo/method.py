@@ -127,7 +127,7 @@ def _scores(worked: Worked, config: SearchConfig) -> AnyFloats:
         return order
     weights = weights_for(config)
     most = np.maximum(order.max(axis=1, keepdims=True), np.finfo(float).tiny)
-    scores = order / most
+    scores: AnyFloats = order / most
     for row, pool in zip(scores, worked.pools, strict=True):
         weighed = pool.evidence @ weights
         row += weighed.min() - 2.0
