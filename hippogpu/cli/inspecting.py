@@ -26,7 +26,6 @@ EXTRAS = {
     "http": "httpx",
     "nlp": "spacy",
     "eval": "ir_measures",
-    "lexical": "bm25s",
     "cuda13 or cuda12": "cupy",
     "cugraph13 or cugraph12": "pylibcugraph",
     "vllm": "vllm",

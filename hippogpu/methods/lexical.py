@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from hippogpu.config import SearchConfig
-from hippogpu.errors import require_extra
 from hippogpu.methods.loaded import Loaded
 from hippogpu.text import normalise
 from hippogpu.types import Floats
@@ -39,7 +38,7 @@ def lexical_scores(
 ) -> Floats:
     """BM25 of every passage for each question, (B, P) float32 ≥ 0; 0 where no word is shared.
 
-    Each distinct word of a question counts once. Needs the extra lexical; the index of words is made at first use.
+    Each distinct word of a question counts once. The index of words is made at first use.
     """
     index = lexical_index(loaded, config)
     rows = [[index.words[word] for word in dict.fromkeys(words_of(text)) if word in index.words] for text in questions]
@@ -74,12 +73,14 @@ def lexical_index(loaded: Loaded, config: SearchConfig) -> LexicalIndex:
 
 def build_lexical_index(texts: Sequence[str], config: SearchConfig) -> LexicalIndex:
     """BM25 as Lucene weighs it (bm25s), for every word that is in no more than bm25_common of the texts."""
-    bm25s: Any = require_extra("bm25s", package="bm25s", extra="lexical", purpose="The method 'bm25'")
+    # It loads numba, so only where words are weighed.
+    from bm25s import BM25
+
     words: dict[str, int] = {}
     rows = [[words.setdefault(word, len(words)) for word in words_of(text)] for text in texts]
     if not words:
         return LexicalIndex({}, csr_array(np.zeros((0, len(texts)), np.float32)))
-    made = bm25s.BM25(method="lucene", k1=config.bm25_k1, b=config.bm25_b)
+    made = BM25(method="lucene", k1=config.bm25_k1, b=config.bm25_b)
     made.index((rows, words), create_empty_token=False, show_progress=False)
     arrays = made.scores["data"], made.scores["indices"], made.scores["indptr"]
     telling = np.diff(arrays[2]) <= max(config.bm25_common * len(texts), _NEVER_COMMON)

@@ -27,7 +27,7 @@ LAYERS = (
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 DEVICE_PACKAGES = {"cupy", "cupyx", "cugraph", "pylibcugraph", "cudf", "dask_cuda"}
 TEST_PACKAGES = {"pytest", "hypothesis"}
-HEAVY = ("torch", "faiss", "cupy", "vllm", "onnxruntime", "spacy")
+HEAVY = ("torch", "faiss", "cupy", "vllm", "onnxruntime", "spacy", "bm25s")
 
 
 def room_of(path: Path) -> str:

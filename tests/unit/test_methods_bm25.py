@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ from method_cases import loaded, method_rows, rank
 from small_index import index_of, stating
 
 from hippogpu.config import SearchConfig
-from hippogpu.errors import MissingExtraError
 from hippogpu.methods.bm25 import NO_WORD
 from hippogpu.methods.lexical import build_lexical_index, lexical_index, lexical_scores, words_of
 
@@ -126,9 +124,3 @@ def test_the_index_is_made_once_for_all_threads_and_again_for_other_settings(tex
         thread.join()
     assert {id(index) for index in found} == {id(lexical_index(here, CONFIG))}
     assert lexical_index(here, SearchConfig(bm25_k1=1.2)) is not found[0]
-
-
-def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingExtraError, match=r"hippogpu\[lexical\]"):
-        build_lexical_index(["a"], CONFIG)

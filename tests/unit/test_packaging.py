@@ -83,7 +83,7 @@ def test_a_package_is_pinned_twice_only_for_different_pythons() -> None:
 
 
 @pytest.mark.parametrize(
-    "extra", ["core", "minilm", "faiss", "eval", "lexical", "http", "nlp", "bench", "dev", "qdrant", "chroma", "milvus"]
+    "extra", ["core", "minilm", "faiss", "eval", "http", "nlp", "bench", "dev", "qdrant", "chroma", "milvus"]
 )
 def test_what_the_cpu_sets_need_is_pinned(extra: str) -> None:
     named = core_packages() if extra == "core" else {r.name for r in requirements(extra)}
