@@ -150,7 +150,8 @@ def _identity(held: Held, path: Path) -> Identity:
         k=job.configs.answer.passages,
         backend=held.searcher.backend,
     )
-    model = {"model": settings.model, "endpoint": held.llm.endpoint, "temperature": settings.temperature}
+    # Not where it runs: a server that is started again may have another port.
+    model = {"model": settings.model, "temperature": settings.temperature}
     return {**searched, **answer, **named, **model, "ircot": job.ircot, "prompts": VERSION}
 
 

@@ -17,7 +17,7 @@ from hippogpu.methods.entities import EntityReader
 from hippogpu.methods.filter import FactFilter
 from hippogpu.reading import CrossEncoderFilter, LlmEntities, LlmFilter
 from hippogpu.reading.asking import Cost
-from hippogpu.store import logs_folder
+from hippogpu.store import current_manifest, logs_folder
 
 
 class Asked(NamedTuple):
@@ -99,6 +99,7 @@ def cost_text(cost: Cost) -> str:
 
 
 def _with_replies(settings: LlmConfig, folder: Path, *, quiet: bool) -> Llm:
+    current_manifest(folder)  # a reply cache would make the folder of an index that is not there
     logs = logs_folder(folder)
     refuse_link(logs)
     try:

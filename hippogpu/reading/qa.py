@@ -10,7 +10,7 @@ from hippogpu.errors import UsageError
 from hippogpu.llm import Llm
 from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each
 from hippogpu.reading.prompts import ANSWER, answer_schema, passage_line, with_passages
-from hippogpu.reading.replies import Answered, read_answer
+from hippogpu.reading.replies import ReadAnswer, read_answer
 from hippogpu.types import Passage
 
 
@@ -73,12 +73,12 @@ def read_answers(
     return answers
 
 
-def _ask(question: str, shown: Sequence[Passage], config: AnswerConfig) -> Ask[Answered]:
+def _ask(question: str, shown: Sequence[Passage], config: AnswerConfig) -> Ask[ReadAnswer]:
     told = with_passages(question, shown, characters=config.passage_characters)
     return Ask(ANSWER.messages(told), read_answer, answer_schema(len(shown)))
 
 
-def _answer(question: str, shown: tuple[Passage, ...], told: Told[Answered], config: AnswerConfig) -> Answer:
+def _answer(question: str, shown: tuple[Passage, ...], told: Told[ReadAnswer], config: AnswerConfig) -> Answer:
     shortened = sum(passage_line(passage, config.passage_characters).cut for passage in shown)
     if told.value is None:
         return Answer(

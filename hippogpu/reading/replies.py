@@ -47,7 +47,7 @@ class Thought(NamedTuple):
     answer: str
 
 
-class Answered(NamedTuple):
+class ReadAnswer(NamedTuple):
     """A thought, the numbers of the passages that the answer rests on, from 1, and the answer, "" for none."""
 
     thought: str
@@ -106,7 +106,7 @@ def read_thought(text: str) -> Read[Thought]:
     return Read(Thought(told or answer, answer or marked_answer(told or "") or ""), truncated=truncated)
 
 
-def read_answer(text: str) -> Read[Answered]:
+def read_answer(text: str) -> Read[ReadAnswer]:
     """Thought, passage numbers and answer of a reply, from JSON or from free text with an answer marker.
 
     A reply without either marker of an answer has a fault; one whose answer says that there is none has answer "".
@@ -117,14 +117,14 @@ def read_answer(text: str) -> Read[Answered]:
         marked = marked_answer(plain)
         if marked is None:
             return Read(None, "the reply holds no answer", truncated)
-        return Read(Answered(_line(plain), cited_numbers(plain), marked), truncated=truncated)
+        return Read(ReadAnswer(_line(plain), cited_numbers(plain), marked), truncated=truncated)
     thought, answer = _text(fields, "thought") or "", _text(fields, "answer")
     if answer is None:
         return Read(None, "the reply holds no answer", truncated)
     numbers = [_whole(item) for item in _items(fields.get("passages")) or ()]
     named = tuple(number for number in numbers if number is not None)
     answer = "" if says_nothing(answer) else answer
-    return Read(Answered(thought, tuple(dict.fromkeys(named)) or cited_numbers(thought), answer), truncated=truncated)
+    return Read(ReadAnswer(thought, tuple(dict.fromkeys(named)) or cited_numbers(thought), answer), truncated=truncated)
 
 
 def marked_answer(text: str) -> str | None:

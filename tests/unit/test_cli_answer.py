@@ -197,6 +197,11 @@ def test_a_missing_model_is_named_before_anything_is_done(folder: Path, option: 
     assert (ran.code, "--url URL and --model NAME" in ran.err, "[llm] of --config" in ran.err) == (2, True, True)
 
 
+def test_an_index_that_is_not_there_is_told_and_not_made(folder: Path) -> None:
+    ran = run_verb(app, "answer", "y.hippo", "Who?", "--url", "http://localhost:1/v1", "--model", "m")
+    assert (ran.code, "y.hippo" in ran.err, Path("y.hippo").exists()) == (1, True, False)
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [
