@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from hippogpu.resolve.joining import KINDS, NameEdges, find_names, kinds_between, linked, names_for, with_names
+from hippogpu.resolve.joining import (
+    EVIDENCE,
+    KINDS,
+    NameEdges,
+    find_names,
+    kinds_between,
+    linked,
+    names_for,
+    why_joined,
+    with_names,
+)
 
-__all__ = ["KINDS", "NameEdges", "find_names", "kinds_between", "linked", "names_for", "with_names"]
+__all__ = [
+    "EVIDENCE",
+    "KINDS",
+    "NameEdges",
+    "find_names",
+    "kinds_between",
+    "linked",
+    "names_for",
+    "why_joined",
+    "with_names",
+]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
 
 from hippogpu.resolve.values import Found, Phrases, Words, found, only
 from hippogpu.resolve.words import GENERIC, PRONOUNS, ROMAN, SMALL
@@ -15,24 +18,37 @@ def acronyms(phrases: Phrases) -> Found:
     """ "nasa" and "national aeronautics and space administration": its words' first letters, small words in or out.
 
     Both must stand in one passage. Letters written apart ("u s a") count as one word, and are joined to it ("usa").
-    A word with more than MOST_EXPANSIONS such expansions is left alone.
+    The weight is shared among the expansions that a word has; with more than MOST_EXPANSIONS it is left alone.
     """
-    short = {_letters(words): [] for words in phrases.words if _letters(words)}  # type: dict[str, list[int]]
+    short: dict[str, list[int]] = defaultdict(list)
+    long: list[int] = []
     for number, words in enumerate(phrases.words):
         if letters := _letters(words):
             short[letters].append(number)
-    fits: dict[int, list[int]] = defaultdict(list)
-    apart = [(one, other) for numbers in short.values() for one in numbers[1:] for other in numbers[:1]]
-    for number, words in enumerate(phrases.words):
-        if 2 <= len(words) <= 2 * MOST_LETTERS and not _letters(words):
-            for letters in _initials(words):
-                for one in short.get(letters, ()):
-                    fits[one].append(number)
-    met, never = only([(one, full) for one, row in fits.items() for full in row], phrases.meeting.in_passage)
+        elif 2 <= len(words) <= 2 * MOST_LETTERS:
+            long.append(number)
+    apart = [(numbers[0], one) for numbers in short.values() for one in numbers[1:]]
+    fits = [
+        (one, number)
+        for number in long
+        for letters in _initials(phrases.words[number])
+        for one in short.get(letters, ())
+    ]
+    met, never = only(fits, phrases.meeting.in_passage)
     count = Counter(one for one, _ in met)
     kept = [(one, full) for one, full in met if count[one] <= MOST_EXPANSIONS]
     refused = {"never met": never, "too many expansions": len(met) - len(kept)}
-    return found([*kept, *apart], WEIGHT, refused)
+    weights = _by_meetings(kept, phrases)
+    return found([*kept, *apart], [*weights, *[WEIGHT] * len(apart)], refused)
+
+
+def _by_meetings(pairs: Sequence[tuple[int, int]], phrases: Phrases) -> list[float]:
+    """WEIGHT, shared among the expansions of a word by the number of passages in which each meets it."""
+    ends = np.array(pairs, np.int64).reshape(-1, 2)
+    passages = phrases.meeting.passages.common(ends[:, 0], ends[:, 1])
+    total = np.bincount(ends[:, 0], weights=passages, minlength=1)[ends[:, 0]]
+    weights: list[float] = (WEIGHT * passages / total).tolist()
+    return weights
 
 
 def _letters(words: Words) -> str:

@@ -32,7 +32,7 @@ _CUES = tuple(
     )
 )
 """Before an alias in a sentence that begins with what it names."""
-_CLOSING = words_of("is was are were or and in by born an who which that for to from at on also after as since has had")
+_CLOSING = words_of("is was are were or in by born an who which that for to from at on also after as since has had")
 _FURTHEST = 120
 _OTHER_CLAUSE = words_of(
     "is was are were be been being has had have who which that and by in where when whose it he she they but as"
@@ -70,7 +70,11 @@ def _states(phrases: Phrases, subject: int, predicate: str, object_: int, bases:
     text = phrases.texts[subject]
     if predicate.startswith(bases.get(text, text)) and len(predicate) > len(text) + 8:
         return _is_alias(phrases, object_) and _said(predicate, bases.get(text, text), phrases.texts[object_])
-    return len(predicate) < 64 and bool(_STATES.fullmatch(predicate)) and _both(phrases, subject, object_)
+    return _is_statement(predicate) and _both(phrases, subject, object_)
+
+
+def _is_statement(predicate: str) -> bool:
+    return len(predicate) < 64 and bool(_STATES.fullmatch(predicate))
 
 
 def _both(phrases: Phrases, *numbers: int) -> bool:

@@ -22,7 +22,7 @@ def same_dates(phrases: Phrases) -> Found:
     """Phrases that are one calendar day, or one day of a year that neither names. Never a part and a whole."""
     groups: dict[Day, list[int]] = defaultdict(list)
     for number, words in enumerate(phrases.words):
-        if 2 <= len(words) <= 6 and (day := day_of(words)):
+        if 2 <= len(words) <= 6 and any(word[0].isdigit() for word in words) and (day := day_of(words)):
             groups[day].append(number)
     pairs = [pair for group in groups.values() for pair in combinations(group[:MOST_FORMS], 2)]
     left = sum(max(len(group) - MOST_FORMS, 0) for group in groups.values())

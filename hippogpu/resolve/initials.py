@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 from hippogpu.resolve.values import Found, Phrases, Words, found, only
 from hippogpu.resolve.words import GENERIC, HONORIFICS, PARTICLES, PLACE_WORDS, ROMAN, SMALL, SUFFIXES
 
-INITIALS, MIDDLE, CUT = 0.9, 0.85, 0.8
+WEIGHTS = {"initials": 0.9, "middle": 0.85, "cut": 0.8}
 # Names that share surname and first letter; a short form that fits so many is ambiguous anyway.
 MOST_IN_BLOCK = 64
 _MOST_GIVEN = 4
@@ -24,53 +24,41 @@ class Name(NamedTuple):
     last: Words
 
 
-def initials(phrases: Phrases) -> Found:
-    """ "j r r tolkien" and "john ronald reuel tolkien": the same surname, and each initial that of a given name.
+def person_names(phrases: Phrases) -> dict[str, Found]:
+    """Short and full names of one person, by kind. A short form of two different full names is joined to neither.
 
-    One initial alone needs a passage that mentions both, or a fact of each about one thing.
+    initials : "j r r tolkien" and "john ronald reuel tolkien". One initial alone needs a passage that mentions both,
+               or a fact of each about one thing
+    middle   : "franklin roosevelt" and "franklin d roosevelt". More than initials needs a passage that mentions both
+    cut      : "vince da silva" and "vincent da silva", the beginning of the given name. Needs such a passage
     """
-    return _joined(phrases, "initials")
-
-
-def middle_names(phrases: Phrases) -> Found:
-    """ "franklin roosevelt" and "franklin d roosevelt": a given name, and the same with more before the surname.
-
-    More than initials needs a passage that mentions both.
-    """
-    return _joined(phrases, "middle")
-
-
-def cut_names(phrases: Phrases) -> Found:
-    """ "vince da silva" and "vincent da silva": the beginning of the given name, and a passage that mentions both."""
-    return _joined(phrases, "cut")
-
-
-def _joined(phrases: Phrases, kind: str) -> Found:
-    alone: list[tuple[int, int]] = []
-    needy: list[tuple[int, int]] = []
     refused: Counter[str] = Counter()
+    pairs: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for block in _blocks(phrases, refused):
         for short in block:
-            fits = {full: how for full in block if (how := fit(short, full, phrases.given))}
-            wanted = [full for full, how in fits.items() if how.removesuffix("?") == kind]
-            if not wanted:
-                continue
-            if not all(_agree(one, other) for one, other in combinations(fits, 2)):
+            fits = {full.number: how for full in block if (how := fit(short, full, phrases.given))}
+            full_names = [full for full in block if full.number in fits]
+            if not all(_agree(one, other) for one, other in combinations(full_names, 2)):
                 refused["fits two different names"] += 1
                 continue
-            for full in wanted:
-                (needy if fits[full].endswith("?") else alone).append((short.number, full.number))
-    met, apart = only(needy, phrases.meeting.somehow if kind == "initials" else phrases.meeting.in_passage)
-    refused["never met"] += apart
-    return found([*alone, *met], {"initials": INITIALS, "middle": MIDDLE, "cut": CUT}[kind], refused)
+            for full, how in fits.items():
+                pairs[how].append((short.number, full))
+    return {kind: _met(phrases, kind, pairs, refused if kind == "initials" else Counter()) for kind in WEIGHTS}
+
+
+def _met(phrases: Phrases, kind: str, pairs: Mapping[str, list[tuple[int, int]]], refused: Mapping[str, int]) -> Found:
+    """The pairs of a kind: those that need no evidence, and those that have it."""
+    holds = phrases.meeting.somehow if kind == "initials" else phrases.meeting.in_passage
+    met, apart = only(pairs.get(f"{kind}?", []), holds)
+    return found([*pairs.get(kind, []), *met], WEIGHTS[kind], {**refused, "never met": apart})
 
 
 def _blocks(phrases: Phrases, refused: Counter[str]) -> Sequence[Sequence[Name]]:
     """Names that share surname and first letter, two or more."""
     blocks: dict[tuple[Words, str], list[Name]] = defaultdict(list)
+    endings = Counter(words[-1] for words in phrases.words if len(words) > 1)
     for number, words in enumerate(phrases.words):
-        name = name_of(number, words)
-        if name:
+        if len(words) > 1 and endings[words[-1]] > 1 and (name := name_of(number, words)):
             blocks[name.last, name.given[0][0]].append(name)
     for block in blocks.values():
         if len(block) > MOST_IN_BLOCK:
@@ -89,7 +77,7 @@ def name_of(number: int, words: Words) -> Name | None:
     given, last = words[:start], words[start:]
     if len(given) > _MOST_GIVEN or len(words[size - 1]) < 3 or not all(map(str.isalpha, words)):
         return None
-    if given[0] in HONORIFICS or any(word in SMALL and len(word) > 1 for word in given) or given[0] == "a" == given[-1]:
+    if given[0] in HONORIFICS or given == ("a",) or any(word in SMALL and len(word) > 1 for word in given):
         return None
     return Name(number, given, last)
 

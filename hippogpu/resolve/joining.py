@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,27 +13,28 @@ from hippogpu.config import IndexConfig
 from hippogpu.resolve.acronyms import acronyms
 from hippogpu.resolve.aliases import aliases
 from hippogpu.resolve.dates import same_dates
-from hippogpu.resolve.initials import cut_names, initials, middle_names
+from hippogpu.resolve.initials import person_names
 from hippogpu.resolve.meeting import meeting_of
 from hippogpu.resolve.persons import given_names
 from hippogpu.resolve.surnames import surnames
 from hippogpu.resolve.titles import articles, brackets, honorifics
-from hippogpu.resolve.values import Found, Phrases, Rule
+from hippogpu.resolve.values import Found, Phrases
 from hippogpu.text import TextRule, normalise
 from hippogpu.types import Bools, Edges, Floats, Longs, Tables
 
-RULES: Mapping[str, Rule] = {
-    "initials": initials,
-    "middle": middle_names,
-    "cut": cut_names,
-    "date": same_dates,
-    "article": articles,
-    "bracket": brackets,
-    "honorific": honorifics,
-    "acronym": acronyms,
-    "surname": surnames,
+EVIDENCE = {
+    "initials": "initials of the same name",
+    "middle": "a name with and without what stands in its middle",
+    "cut": "a given name and the beginning of it, in one passage",
+    "date": "one day",
+    "article": "a title with and without its article",
+    "bracket": "a title with and without its bracket",
+    "honorific": "a name with and without a style",
+    "acronym": "letters and what they stand for",
+    "surname": "a surname and the only full name that ends so, in one passage",
+    "alias": "a fact says that both are names of one thing",
 }
-KINDS = (*RULES, "alias")
+KINDS = tuple(EVIDENCE)
 """By what evidence two phrases are joined; the place of each is its bit in NameEdges.kinds."""
 MOST_EDGES = 50
 """Most that one phrase has of one kind; the heaviest are kept, ties by lower number of the other phrase."""
@@ -58,12 +60,11 @@ def find_names(tables: Tables, wholes: Sequence[str], config: IndexConfig) -> Na
     wholes : the identity of each passage, for titles that end in a bracket
     """
     phrases = phrases_of(tables, wholes, config.text_rule)
-    rules: dict[str, Found] = {kind: rule(phrases) for kind, rule in RULES.items()}
-    rules["alias"] = aliases(phrases, tables.facts)
+    by_kind = _by_kind(phrases, tables)
     width = max(len(phrases.words), 1)
     keys, weights, kinds = [], [], []
     counts, refused = dict[str, int](), dict[str, int]()
-    for place, (kind, got) in enumerate(rules.items()):
+    for place, (kind, got) in enumerate((kind, by_kind[kind]) for kind in KINDS):
         key = np.minimum(got.one, got.other) * width + np.maximum(got.one, got.other)
         weight = got.weight.astype(np.float32)
         order = np.lexsort((-weight, key))
@@ -84,6 +85,19 @@ def find_names(tables: Tables, wholes: Sequence[str], config: IndexConfig) -> Na
     np.bitwise_or.at(bits, inverse, np.concatenate(kinds))
     edges = Edges((pairs // width).astype(np.int32), (pairs % width).astype(np.int32), weight)
     return NameEdges(edges, bits, counts, refused)
+
+
+def _by_kind(phrases: Phrases, tables: Tables) -> dict[str, Found]:
+    return {
+        **person_names(phrases),
+        "date": same_dates(phrases),
+        "article": articles(phrases),
+        "bracket": brackets(phrases),
+        "honorific": honorifics(phrases),
+        "acronym": acronyms(phrases),
+        "surname": surnames(phrases),
+        "alias": aliases(phrases, tables.facts),
+    }
 
 
 def _within_cap(low: Longs, high: Longs, weight: Floats) -> Bools:
@@ -159,3 +173,13 @@ def kinds_between(names: NameEdges, one: int, other: int) -> tuple[str, ...]:
         return ()
     bits = int(names.kinds[place])
     return tuple(kind for number, kind in enumerate(KINDS) if bits >> number & 1)
+
+
+def why_joined(names: NameEdges, phrases: Sequence[str], one: str, other: str) -> tuple[str, ...]:
+    """The same for two phrases by their texts, a line for each kind; () too where the index has no such phrase."""
+    numbers = [bisect_left(phrases, text) for text in (one, other)]
+    if any(
+        number == len(phrases) or phrases[number] != text for number, text in zip(numbers, (one, other), strict=True)
+    ):
+        return ()
+    return tuple(f"{kind}: {EVIDENCE[kind]}" for kind in kinds_between(names, *numbers))

@@ -74,4 +74,9 @@ def _is_person(phrases: Phrases, number: int) -> bool:
     words = words[1:] if words[0] in HONORIFICS and len(words) > 2 else words
     if len(words) > 5 or words[0] not in phrases.given or words[0] in PLACE_WORDS:
         return False
-    return name_of(number, words) is not None and "s" not in words[1:-1] and GENERIC.isdisjoint(words[1:])
+    return (
+        name_of(number, words) is not None
+        and words[0] != words[-1]
+        and "s" not in words[1:-1]
+        and GENERIC.isdisjoint(words[1:])
+    )

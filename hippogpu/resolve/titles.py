@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 from hippogpu.resolve.values import FEW, Found, Phrases, found, only, shared
-from hippogpu.resolve.words import GENERIC, HONORIFICS, PRONOUNS, SMALL, WEAK_HONORIFICS
+from hippogpu.resolve.words import GENERIC, HONORIFICS, PRONOUNS, ROMAN, SMALL, WEAK_HONORIFICS
 
 ARTICLE, BRACKET, HONORIFIC = 0.95, 0.9, 0.9
 
@@ -55,9 +55,11 @@ def brackets(phrases: Phrases) -> Found:
 def honorifics(phrases: Phrases) -> Found:
     """ "sir winston churchill" and "winston churchill", where a passage mentions both or both have a fact of one thing.
 
-    One word after the style ("president lincoln") is joined by its share, if no other style goes with it.
+    One word after the style ("president lincoln") is joined by its share, if no other style goes with it; a number in
+    the end ("king charles ii", of which country?) by its share too.
     """
     full: list[tuple[int, int]] = []
+    numbered: list[tuple[int, int]] = []
     single: dict[int, list[int]] = defaultdict(list)
     for number, words in enumerate(phrases.words):
         if len(words) < 2 or words[0] not in HONORIFICS or words[1] in SMALL:
@@ -65,14 +67,16 @@ def honorifics(phrases: Phrases) -> Found:
         rest = phrases.number.get(" ".join(words[1:]))
         if rest is None:
             continue
-        if len(words) > 2:
+        if words[-1] in ROMAN:
+            numbered.append((number, rest))
+        elif len(words) > 2:
             # Mrs John Wood is not John Wood.
             full += [(number, rest)] if words[0] not in ("mrs", "lady") else []
         elif words[0] not in WEAK_HONORIFICS and names_something(words[1]):
             single[rest].append(number)
     lone = [(numbers[0], rest) for rest, numbers in single.items() if len(numbers) == 1]
     met, apart = only(full, phrases.meeting.somehow)
-    beside, weights, few = shared(lone, HONORIFIC, phrases)
+    beside, weights, few = shared([*lone, *numbered], HONORIFIC, phrases)
     refused = {"never met": apart, FEW: few, "two styles": len(single) - len(lone)}
     return found([*met, *beside], [*[HONORIFIC] * len(met), *weights], refused)
 

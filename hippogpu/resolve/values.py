@@ -44,9 +44,6 @@ class Found(NamedTuple):
     refused: Mapping[str, int]
 
 
-Rule = Callable[[Phrases], Found]
-
-
 def found(
     pairs: Iterable[tuple[int, int]], weight: float | Sequence[float], refused: Mapping[str, int] | None = None
 ) -> Found:

@@ -82,10 +82,11 @@ HONORIFICS = words_of(
 
 WEAK_HONORIFICS = words_of(
     """
-    saint st general major count earl duke lord lady prince princess father director mrs
+    saint st general major count earl duke lord lady prince princess father director mrs mr captain capt admiral
+    doctor dr coach commander viscount viscountess marquess marquis marchioness baron baroness countess duchess
     """
 )
-"""Those that often begin a place, a title or a company: no reason to take the one word after them for the same."""
+"""Those that often begin a title, a place or a peerage: no reason to take the one word after them for the same."""
 
 PLACE_WORDS = words_of(
     """

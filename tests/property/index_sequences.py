@@ -33,6 +33,7 @@ CONFIGS = (
     IndexConfig(synonym_threshold=0.35, synonym_cap=2),
     IndexConfig(synonym_threshold=0.3, synonym_cap=7),
     IndexConfig(),
+    IndexConfig(resolve="names"),
     PROFILES["oracle"],
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 from hippogpu import IndexConfig, Record, Triple
 from hippogpu.graph import assemble
-from hippogpu.resolve import KINDS, NameEdges, find_names, kinds_between, linked, with_names
+from hippogpu.resolve import KINDS, NameEdges, find_names, kinds_between, linked, why_joined, with_names
 from hippogpu.resolve.dates import day_of
 from hippogpu.tables import tabulate
 from hippogpu.types import NO_EDGES, Edges, Tables
@@ -183,6 +183,13 @@ def test_a_pair_has_every_kind_of_evidence_and_the_greatest_weight() -> None:
     names = find_names(tables, (), NAMES)
     assert kinds_between(names, 1, 0) == ("initials", "alias")
     assert names.edges.weight.tolist() == [np.float32(0.9)]
+
+
+def test_two_phrases_are_told_why_they_are_joined() -> None:
+    tables = tables_of("4 july 1776, july 4 1776, zebra")
+    names = find_names(tables, (), NAMES)
+    lines = [why_joined(names, tables.phrases, "july 4 1776", other) for other in ("4 july 1776", "zebra", "nobody")]
+    assert lines == [("date: one day",), (), ()]
 
 
 def test_phrases_that_no_rule_joins_have_no_kinds() -> None:
