@@ -18,6 +18,7 @@ from bench.ppr.command import ppr, ppr_report
 from bench.quality.command import quality, quality_report
 from bench.reading import reading
 from bench.readme import readme
+from bench.resolve import resolve
 from bench.spacy_quality import spacy
 from bench.throughput import throughput
 
@@ -38,6 +39,7 @@ app.command("quality")(quality)
 app.command("quality-report")(quality_report)
 app.command("reading")(reading)
 app.command("readme")(readme)
+app.command("resolve")(resolve)
 app.command("spacy")(spacy)
 app.command("throughput")(throughput)
 
