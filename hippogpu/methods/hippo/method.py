@@ -46,8 +46,10 @@ def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Cl
     with clock("weigh"):
         scores = _scores(worked, config)
     solver = solver_of(loaded, config)
+    # In an index of user edges alone every question walks from its passages, as in hippo2.
+    without = len(loaded.snapshot.tables.facts) or not loaded.snapshot.graph.nonzeros
     rows = [
-        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=None if seeds or named else NO_START)
+        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=NO_START if without and not (seeds or named) else None)
         for seeds, named in zip(worked.started.seeds, worked.named, strict=True)
     ]
     ranked = told(loaded, worked.started, rows)
