@@ -11,6 +11,7 @@ from test_cli import PASSAGES, QUERIES, RECORDS, write_lines
 
 from hippogpu.cli import app
 from hippogpu.testing.cli import Ran, run_verb
+from hippogpu.testing.llm_server import LlmServer
 
 QUESTION = QUERIES[0]["question"]
 
@@ -125,3 +126,22 @@ def test_eval_takes_entities_of_a_file(folder: Path) -> None:
     ran = run_verb(app, *words, "--entities", entities(folder))
     value = json.loads(ran.out.splitlines()[0])
     assert (ran.code, value["method"], list(value["fallbacks"].values())) == (0, "hippo1", [1])
+
+
+def test_a_language_model_filters_facts_and_names_entities(folder: Path) -> None:
+    with LlmServer() as server:
+        model = ("--url", server.url, "--model", "rule", "--method", "hippo2")
+        filtered = answered(folder, *model, "--filter", "llm")
+        linked = answered(folder, *model, "--link", "entity", "--entities", "llm")
+    assert (filtered["filter_failure"], linked["fallback"]) == (None, None)
+    assert "Erik Hort" in [row["name"] for row in linked["entities"]]
+
+
+def test_a_server_that_is_not_there_fails_the_filter_and_the_ranking_comes_with_all_facts(folder: Path) -> None:
+    with LlmServer() as server:
+        url = server.url
+    impatient = folder.parent / "c.toml"
+    impatient.write_text("[llm]\nattempts = 1\n[answer]\ntries = 1\n")
+    model = ("--url", url, "--model", "rule", "--config", str(impatient))
+    found = answered(folder, *model, "--method", "hippo2", "--filter", "llm")
+    assert (bool(found["filter_failure"]), found["fallback"], len(found["facts"])) == (True, None, 3)
