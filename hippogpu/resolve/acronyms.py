@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hippogpu.resolve.values import Found, Phrases, Words, found, only
-from hippogpu.resolve.words import GENERIC, PRONOUNS, ROMAN, SMALL
+from hippogpu.resolve.words import GENERIC, PRONOUNS, ROMAN, SMALL, lettered
 
 WEIGHT = 0.9
 MOST_LETTERS, MOST_EXPANSIONS = 8, 8
@@ -54,7 +54,7 @@ def _by_meetings(pairs: Sequence[tuple[int, int]], phrases: Phrases) -> list[flo
 def _letters(words: Words) -> str:
     """The letters of a phrase that may be an acronym, "" for others."""
     letters = words[0] if len(words) == 1 else "".join(words) if all(len(word) == 1 for word in words) else ""
-    if not 2 <= len(letters) <= MOST_LETTERS or not letters.isalpha():
+    if not 2 <= len(letters) <= MOST_LETTERS or not lettered(letters):
         return ""
     return "" if letters in GENERIC or letters in PRONOUNS or letters in SMALL or letters in ROMAN else letters
 

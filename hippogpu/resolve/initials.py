@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from hippogpu.resolve.values import Found, Phrases, Words, found, only
-from hippogpu.resolve.words import GENERIC, HONORIFICS, PARTICLES, PLACE_WORDS, ROMAN, SMALL, SUFFIXES
+from hippogpu.resolve.words import GENERIC, HONORIFICS, PARTICLES, PLACE_WORDS, ROMAN, SMALL, SUFFIXES, lettered
 
 WEIGHTS = {"initials": 0.9, "middle": 0.85, "cut": 0.8}
 # Names that share surname and first letter; a short form that fits so many is ambiguous anyway.
@@ -75,7 +75,7 @@ def name_of(number: int, words: Words) -> Name | None:
     while start > 1 and words[start - 1] in PARTICLES:
         start -= 1
     given, last = words[:start], words[start:]
-    if len(given) > _MOST_GIVEN or len(words[size - 1]) < 3 or not all(map(str.isalpha, words)):
+    if len(given) > _MOST_GIVEN or len(words[size - 1]) < 3 or not all(map(lettered, words)):
         return None
     if given[0] in HONORIFICS or given == ("a",) or any(word in SMALL and len(word) > 1 for word in given):
         return None

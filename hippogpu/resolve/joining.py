@@ -58,33 +58,43 @@ def find_names(tables: Tables, wholes: Sequence[str], config: IndexConfig) -> Na
     """The edges of every rule; of a pair that several rules join, the greatest weight. A function of its arguments.
 
     wholes : the identity of each passage, for titles that end in a bracket
+    Stored graphs are verified against it: rules that find anything else need another value of the setting `resolve`.
     """
     phrases = phrases_of(tables, wholes, config.text_rule)
-    by_kind = _by_kind(phrases, tables)
-    width = max(len(phrases.words), 1)
-    keys, weights, kinds = [], [], []
-    counts, refused = dict[str, int](), dict[str, int]()
-    for place, (kind, got) in enumerate((kind, by_kind[kind]) for kind in KINDS):
-        key = np.minimum(got.one, got.other) * width + np.maximum(got.one, got.other)
-        weight = got.weight.astype(np.float32)
-        order = np.lexsort((-weight, key))
-        order = order[np.diff(key[order], prepend=-1) > 0]
-        key, weight = key[order], weight[order]
-        within = _within_cap(key // width, key % width, weight)
-        keys.append(key[within])
-        weights.append(weight[within])
-        kinds.append(np.full(int(within.sum()), 1 << place, np.int64))
-        counts[kind] = int(within.sum())
-        refused |= {f"{kind}: {reason}": count for reason, count in got.refused.items() if count}
-        if not within.all():
-            refused[f"{kind}: more than {MOST_EDGES} of one phrase"] = int((~within).sum())
-    every = np.concatenate(keys)
-    pairs, inverse = np.unique(every, return_inverse=True)
+    found, width = _by_kind(phrases, tables), max(len(phrases.words), 1)
+    kept = [_distinct(found[kind], width) for kind in KINDS]
+    within = [_within_cap(one.keys // width, one.keys % width, one.weights) for one in kept]
+    refused = {f"{kind}: {why}": count for kind in KINDS for why, count in found[kind].refused.items() if count}
+    cut = {kind: int((~which).sum()) for kind, which in zip(KINDS, within, strict=True)}
+    refused |= {f"{kind}: more than {MOST_EDGES} of one phrase": count for kind, count in cut.items() if count}
+    kept = [_Kept(one.keys[which], one.weights[which]) for one, which in zip(kept, within, strict=True)]
+    counts = {kind: len(one.keys) for kind, one in zip(KINDS, kept, strict=True)}
+    return NameEdges(*_together(kept, width), counts, refused)
+
+
+class _Kept(NamedTuple):
+    """Pairs of one kind as ascending keys low · width + high, each once, with their weights."""
+
+    keys: Longs
+    weights: Floats
+
+
+def _distinct(found: Found, width: int) -> _Kept:
+    """Each pair once, with its greatest weight."""
+    keys = np.minimum(found.one, found.other) * width + np.maximum(found.one, found.other)
+    weights = found.weight.astype(np.float32)
+    order = np.lexsort((-weights, keys))
+    order = order[np.diff(keys[order], prepend=-1) > 0]
+    return _Kept(keys[order], weights[order])
+
+
+def _together(kept: Sequence[_Kept], width: int) -> tuple[Edges, Longs]:
+    """The pairs of all kinds, each once with its greatest weight, and its kinds as bits."""
+    pairs, inverse = np.unique(np.concatenate([one.keys for one in kept]), return_inverse=True)
     weight, bits = np.zeros(len(pairs), np.float32), np.zeros(len(pairs), np.int64)
-    np.maximum.at(weight, inverse, np.concatenate(weights))
-    np.bitwise_or.at(bits, inverse, np.concatenate(kinds))
-    edges = Edges((pairs // width).astype(np.int32), (pairs % width).astype(np.int32), weight)
-    return NameEdges(edges, bits, counts, refused)
+    np.maximum.at(weight, inverse, np.concatenate([one.weights for one in kept]))
+    np.bitwise_or.at(bits, inverse, np.repeat([1 << place for place in range(len(kept))], [len(k.keys) for k in kept]))
+    return Edges((pairs // width).astype(np.int32), (pairs % width).astype(np.int32), weight), bits
 
 
 def _by_kind(phrases: Phrases, tables: Tables) -> dict[str, Found]:

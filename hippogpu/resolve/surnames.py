@@ -9,7 +9,7 @@ import numpy as np
 from hippogpu.resolve.initials import name_of
 from hippogpu.resolve.titles import names_something
 from hippogpu.resolve.values import FEW, LEAST_SHARE, Found, Phrases
-from hippogpu.resolve.words import GENERIC, HONORIFICS, MONTHS, PLACE_WORDS, WEEKDAYS
+from hippogpu.resolve.words import GENERIC, HONORIFICS, MONTHS, PLACE_WORDS, WEEKDAYS, lettered
 from hippogpu.types import AnyInts, Bools, Longs
 
 WEIGHT = 0.6
@@ -61,7 +61,7 @@ def _roles(phrases: Phrases) -> _Roles:
     for number, words in enumerate(phrases.words):
         if len(words) == 1:
             word = words[0]
-            surname[number] = word.isalpha() and names_something(word) and word not in MONTHS and word not in WEEKDAYS
+            surname[number] = lettered(word) and names_something(word) and word not in MONTHS and word not in WEEKDAYS
         elif words and not (len(words) == 2 and words[0] in HONORIFICS):
             ending[number] = phrases.number.get(words[-1], -1)
             person[number] = ending[number] >= 0 and _is_person(phrases, number)

@@ -8,6 +8,11 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def lettered(word: str) -> bool:
+    """Whether a word of a phrase has no number in it: letters and marks, of any script."""
+    return word.isalpha() or not any(map(str.isnumeric, word))
+
+
 MONTHS = {
     name: number
     for number, names in enumerate(

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from hippogpu import IndexConfig, Record, Triple
+from hippogpu.demo import demo_folder, demo_passages
 from hippogpu.graph import assemble
+from hippogpu.openie import ReplayExtractor
 from hippogpu.resolve import KINDS, NameEdges, find_names, kinds_between, linked, why_joined, with_names
 from hippogpu.resolve.dates import day_of
 from hippogpu.tables import tabulate
+from hippogpu.text import content_key, identity
 from hippogpu.types import NO_EDGES, Edges, Tables
 
 NAMES = IndexConfig(resolve="names")
@@ -62,6 +65,19 @@ def weight_of(names: NameEdges, tables: Tables, one: str, other: str) -> float:
 )
 def test_two_names_of_one_thing_are_joined_wherever_they_stand(short: str, full: str, kind: str) -> None:
     assert joined(f"{short}, one thing", f"{full}, another thing") == {tuple(sorted([short, full])): (kind,)}
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [
+        ("а с пушкин", "александр сергеевич пушкин"),
+        ("ν βενιζέλου", "νίκου βενιζέλου"),
+        ("न दत्त", "नरेन्द्र दत्त"),
+        ("ا حسین", "احمد حسین"),
+    ],
+)
+def test_initials_are_read_in_any_script(short: str, full: str) -> None:
+    assert joined(f"{short}, {full}") == {tuple(sorted([short, full])): ("initials",)}
 
 
 @pytest.mark.parametrize(
@@ -270,3 +286,17 @@ def test_without_the_setting_there_are_the_synonyms_alone() -> None:
 )
 def test_a_date_is_read_whole_or_not_at_all(phrase: str, day: tuple[int, int, int] | None) -> None:
     assert day_of(tuple(phrase.split())) == day
+
+
+def test_the_rules_of_the_setting_find_what_they_found_when_it_was_made() -> None:
+    """Stored graphs are verified against them: rules that find other pairs need another value of the setting."""
+    passages = demo_passages()
+    records = ReplayExtractor(demo_folder() / "openie.jsonl.gz").extract(passages)
+    tables = tabulate(records, NAMES).tables
+    names = find_names(tables, [identity(one.title, one.text) for one in passages], NAMES)
+    assert {kind: count for kind, count in names.counts.items() if count} == {"surname": 4, "alias": 23}
+    found = "".join(
+        f"{tables.phrases[one]}~{tables.phrases[other]}~{weight:.4f}\n"
+        for one, other, weight in zip(*(column.tolist() for column in names.edges), strict=True)
+    )
+    assert content_key(found) == "4a138f6ecdd0fad96450499ccd61ec22"
