@@ -17,6 +17,7 @@ from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
 from bench.quality.command import quality, quality_report
 from bench.reading import reading
+from bench.reading_page import reading_page
 from bench.readme import readme
 from bench.resolve import resolve
 from bench.spacy_quality import spacy
@@ -38,6 +39,7 @@ app.command("ppr-report")(ppr_report)
 app.command("quality")(quality)
 app.command("quality-report")(quality_report)
 app.command("reading")(reading)
+app.command("reading-page")(reading_page)
 app.command("readme")(readme)
 app.command("resolve")(resolve)
 app.command("spacy")(spacy)
