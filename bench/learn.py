@@ -50,7 +50,7 @@ class Pools(NamedTuple):
     known: Ints
 
     def rows(self, chosen: Bools) -> Pools:
-        return Pools(*(array[chosen] for array in self))
+        return Pools(self.evidence[chosen], self.gold[chosen], self.there[chosen], self.known[chosen])
 
 
 class Trained(NamedTuple):
@@ -84,9 +84,8 @@ def learn(
     for kinds_name, table in tables.items():
         print(kinds_name, weights[kinds_name])
         rows = [[name, *figures.values()] for name, figures in table.items()]
-        print_rows(
-            "percent, each question ranked by weights of other questions", ["set", *table[rows[0][0]]], rows, console
-        )
+        heads = ["set", *next(iter(table.values()))]
+        print_rows("percent, each question ranked by weights of other questions", heads, rows, console)
 
 
 def _opened(name: str, data: Path, work: Path, console: Console) -> Bench:
@@ -104,10 +103,12 @@ def _opened(name: str, data: Path, work: Path, console: Console) -> Bench:
 
 
 def pools_of(bench: Bench, config: SearchConfig) -> Pools:
-    """Evidence and gold of every question of a set."""
+    """Evidence and gold of every question of a set that has any gold; what the index lacks of that is never found."""
     snapshot = load_snapshot(bench.root, current_manifest(bench.root))
     loaded, clock = load(snapshot, load_backend("cpu")), Clock()
-    queries, method = bench.questions.queries, method_of("hippo")
+    wanted = {query: [id_ for id_, score in row.items() if score > 0] for query, row in bench.questions.gold.items()}
+    queries = [query for query in bench.questions.queries if wanted.get(query.id)]
+    method = method_of("hippo")
     rule = snapshot.manifest.config.text_rule
     asked = ask(
         Tools(bench.embedder),
@@ -119,14 +120,15 @@ def pools_of(bench: Bench, config: SearchConfig) -> Pools:
     )
     pools = work_out(loaded, asked, config=config, clock=clock).pools
     row_of = dict(zip(snapshot.passages.ids, snapshot.passages.rows.tolist(), strict=True))
-    gold = [{row_of[id_] for id_ in bench.questions.gold[query.id]} for query in queries]
+    # Ids of one passage are one; an id that the index lacks stands for itself.
+    gold = [{row_of.get(id_, -1 - number) for number, id_ in enumerate(wanted[query.id])} for query in queries]
     width = max(len(pool.rows) for pool in pools)
     evidence = np.zeros((len(pools), width, len(EVIDENCE)))
     is_gold, there = np.zeros((len(pools), width), bool), np.zeros((len(pools), width), bool)
-    for i, (pool, wanted) in enumerate(zip(pools, gold, strict=True)):
+    for i, (pool, known) in enumerate(zip(pools, gold, strict=True)):
         evidence[i, : len(pool.rows)], there[i, : len(pool.rows)] = pool.evidence, True
-        is_gold[i, : len(pool.rows)] = np.isin(pool.rows, list(wanted))
-    return Pools(evidence, is_gold, there, np.array([len(wanted) for wanted in gold], np.int32))
+        is_gold[i, : len(pool.rows)] = np.isin(pool.rows, list(known))
+    return Pools(evidence, is_gold, there, np.array([len(known) for known in gold], np.int32))
 
 
 def fit(sets: Sequence[Trained], columns: Sequence[int], *, l2: float) -> AnyFloats:
