@@ -16,6 +16,8 @@ from hippogpu.config import SearchConfig
 from hippogpu.methods.hippo.evidence import EVIDENCE
 from hippogpu.methods.hippo.weights import WEIGHTS_FILE, kinds_of, weights_for
 
+pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
+
 CHOICES = [SearchConfig(names=names, pairs=pairs) for names, pairs in product((True, False), repeat=2)]
 MEASURES = {"recall@1", "recall@2", "recall@5", "recall@10", "recall@20", "all_recall@5"}
 
