@@ -35,7 +35,7 @@ from hippogpu.types import Ranking
 
 # So many questions are asked alone too: their rankings must be those of the batch.
 _ALONE = 8
-_DIGITS = 5
+_DIGITS = 4
 COMPARED = ("recall@1", "recall@2", "recall@5", "recall@10", "recall@20", "all_recall@5", "mrr", "ndcg@10")
 
 

@@ -38,7 +38,7 @@ def all_rows(sets: Mapping[str, Set]) -> list[str]:
     names: dict[str, None] = {}
     for found in sorted(sets.values(), key=lambda found: -len(found["order"])):
         names |= dict.fromkeys(name for name, _ in rows_of(found))
-    order = max((found["order"] for found in sets.values()), key=len, default=[])
+    order: list[str] = max((found["order"] for found in sets.values()), key=len, default=[])
     return [*(name for name in order if name in names), *(name for name in names if name not in order)]
 
 
