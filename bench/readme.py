@@ -10,9 +10,13 @@ from typing import Any
 
 from bench.oracle.rawtext import ORACLE_RECALL
 from bench.ppr.results import RESULTS, costs, read_results, slope
+from bench.quality.results import RESULTS as QUALITY
+from bench.quality.results import read_results as read_quality
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = r"(<!-- {0} table -->\n).*(<!-- /{0} table -->)"
+_SETS = ("musique_dev", "2wiki", "musique_train", "hotpotqa_train")
+_METHODS = ("dense", "bm25", "hippo2", "hippo")
 _SOLVERS = {
     "igraph-prpack": "igraph PRPACK, what the authors' library calls",
     "scipy-power-32": "SciPy, 32 questions together",
@@ -25,9 +29,10 @@ _SOLVERS = {
 
 
 def readme() -> None:
-    """Write the tables of bench/results/oracle.json and ppr.json into README.md."""
+    """Write the tables of bench/results/oracle.json, quality.json and ppr.json into README.md."""
     path = ROOT / "README.md"
     text = with_table(path.read_text(encoding="utf-8"), stored_result())
+    text = with_quality(text, read_quality(QUALITY))
     path.write_text(with_engine(text, read_results(RESULTS)), encoding="utf-8")
 
 
@@ -40,6 +45,22 @@ def with_table(text: str, result: Mapping[str, Any]) -> str:
     """The page with what stands between its two marks replaced by the table of the result."""
     table = "\n".join([*_exactness(result), "", *_recall(result), "", *_times(result), ""])
     return _replaced(text, "oracle", table)
+
+
+def with_quality(text: str, results: Mapping[str, Any]) -> str:
+    """The page with the recall of the main methods on reported sets, and on those that were learned from."""
+    names = ("recall@1", "recall@2", "recall@5", "recall@10", "recall@20", "all_recall@5")
+    lines = ["| recall, percent | R@1 | R@2 | R@5 | R@10 | R@20 | all@5 |", "|---|---|---|---|---|---|---|"]
+    for name in _SETS:
+        found = results["sets"][name]
+        records = "" if found["records"]["llm"] else ", read by spaCy"
+        learned = "; weights learned from it too" if found["use"] == "train" else ""
+        title = ", ".join(found["title"].split(", ")[:2])
+        lines.append(f"| **{title}** ({found['questions']}{records}{learned}) | | | | | | |")
+        for method in _METHODS:
+            values = found["rows"][method]["values"]
+            lines.append(f"| {method} | " + " | ".join(f"{100 * values[one]:.1f}" for one in names) + " |")
+    return _replaced(text, "quality", "\n".join([*lines, ""]))
 
 
 def with_engine(text: str, results: Mapping[str, Any]) -> str:

@@ -90,7 +90,7 @@ Diffuse = Annotated[
 Damping = Annotated[
     float | None, typer.Option("--damping", min=0.0, max=1.0, help="Damping to diffuse for (default 0.5).")
 ]
-Method = Annotated[MethodName | None, typer.Option("--method", help="How passages are ranked (default hippo2).")]
+Method = Annotated[MethodName | None, typer.Option("--method", help="How passages are ranked (default hippo).")]
 Methods = Annotated[
     list[str] | None,
     typer.Option(

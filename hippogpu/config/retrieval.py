@@ -108,7 +108,7 @@ class SearchConfig:
     least_epsilon    how far epsilon is lowered for a query that is not certified yet, above 0 and at most epsilon
     """
 
-    method: MethodName = "hippo2"
+    method: MethodName = "hippo"
     solver: SolverName = "auto"
     filter: FilterName = "none"
     filter_fails: FilterFails = "keep"

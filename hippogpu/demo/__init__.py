@@ -13,7 +13,7 @@ from hippogpu.openie import ReplayExtractor
 from hippogpu.searcher import Searcher
 from hippogpu.types import Passage, Ranking
 
-SHOWN = ("2hop__145018_36340", "2hop__116292_423632", "2hop__32362_37771")
+SHOWN = ("2hop__145018_36340", "2hop__32362_37771", "2hop__141468_119861")
 
 
 class Answer(NamedTuple):
@@ -58,7 +58,7 @@ def run_demo(
     on_progress: Progress | None = None,
     run: RunConfig = RunConfig(),  # noqa: B008  (frozen)
 ) -> DemoReport:
-    """Makes the demo's index at the path, or uses the one there, and answers its questions by hippo2."""
+    """Makes the demo's index at the path, or uses the one there, and answers its questions by the default method."""
     with Index.open(path, extractor=ReplayExtractor(demo_folder() / "openie.jsonl.gz"), run=run) as index:
         index.add(demo_passages())
         commit = index.commit(on_progress=on_progress)

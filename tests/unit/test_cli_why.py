@@ -48,7 +48,7 @@ def test_no_more_than_five_hits_are_explained(root: Path) -> None:
 
 
 def test_programs_get_shares_that_sum_to_the_score(folder: str) -> None:
-    for passage in asked(folder, QUESTION, "-k", "3")[0]["passages"]:
+    for passage in asked(folder, QUESTION, "-k", "3", "--method", "hippo2")[0]["passages"]:
         why = passage["why"]
         whole = why["own"] + why["others"] + sum(seed["mass"] for seed in why["seeds"])
         assert whole == pytest.approx(passage["score"])
@@ -77,10 +77,10 @@ def test_a_dense_ranking_says_so_once(folder: str) -> None:
 
 
 def test_passages_that_are_no_hits_are_explained_by_their_ids(folder: str) -> None:
-    value = asked(folder, QUESTION, "-k", "1", "--why-of", "p2", "--why-of", "p3")[0]
+    value = asked(folder, QUESTION, "-k", "1", "--why-of", "p2", "--why-of", "p3", "--method", "hippo2")[0]
     assert "paths" in value["passages"][0]["why"]
     assert [(one["id"], "paths" in one["why"]) for one in value["explained"]] == [("p2", True)]
-    out = run_verb(app, "search", folder, QUESTION, "-k", "1", "--why-of", "p2").out
+    out = run_verb(app, "search", folder, QUESTION, "-k", "1", "--why-of", "p2", "--method", "hippo2").out
     assert "Montebello (p2), no hit; score 0." in out
     assert "1. " not in out.split("Montebello (p2)")[1]
 

@@ -63,7 +63,7 @@ def test_every_data_file_is_attributed() -> None:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_hippo2_has_every_gold_passage_in_its_top_five(report: DemoReport, number: int) -> None:
+def test_hippo_has_every_gold_passage_in_its_top_five(report: DemoReport, number: int) -> None:
     answer = report.answers[number]
     assert set(answer.gold) <= {hit.passage.id for hit in answer.ranking.hits[:5]}
 
@@ -75,8 +75,8 @@ def test_dense_search_ranks_a_gold_passage_below_fifteen(report: DemoReport, num
     assert max(ranks[id_] for id_ in answer.gold) > 15
 
 
-def test_the_demo_answers_by_hippo2_without_falling_back(report: DemoReport) -> None:
-    assert {(answer.ranking.method, answer.ranking.fallback) for answer in report.answers} == {("hippo2", None)}
+def test_the_demo_answers_by_hippo_without_falling_back(report: DemoReport) -> None:
+    assert {(answer.ranking.method, answer.ranking.fallback) for answer in report.answers} == {("hippo", None)}
 
 
 def test_a_second_run_uses_the_index_that_is_there(report: DemoReport, index: Path) -> None:

@@ -19,6 +19,7 @@ from hippogpu.store import current_manifest, load_snapshot
 from hippogpu.types import AnyFloats, Csr, PathNode, PathStep, StatedFact
 
 QUESTION = "who wrote notes?"
+HIPPO2 = SearchConfig(method="hippo2")
 SOLVERS: tuple[SolverName, ...] = ("power", "chebyshev", "diffused")
 BACKENDS: tuple[BackendName, ...] = ("cpu", "reference")
 # Served scores are of float32 products, and short by what the solver leaves.
@@ -29,7 +30,7 @@ def explained(
     root: Path,
     question: str = QUESTION,
     *,
-    config: SearchConfig = SearchConfig(),  # noqa: B008
+    config: SearchConfig = SearchConfig(method="hippo2"),  # noqa: B008
     backend: BackendName = "cpu",
 ) -> tuple[Ranking, dict[str, Explanation]]:
     """The ranking of all passages, and their explanations by id."""
@@ -61,7 +62,7 @@ def names(path: MassPath) -> list[str]:
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_own_and_seed_masses_are_those_of_a_dense_solve(made: Path, solver: SolverName, backend: BackendName) -> None:
-    ranking, found = explained(made, config=SearchConfig(solver=solver), backend=backend)
+    ranking, found = explained(made, config=SearchConfig(method="hippo2", solver=solver), backend=backend)
     own, seeds = true_shares(made, ranking)
     for row, id_ in enumerate(("p0", "p1", "p2", "p3", "p4")):
         one = found[id_]
@@ -72,7 +73,7 @@ def test_own_and_seed_masses_are_those_of_a_dense_solve(made: Path, solver: Solv
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_shares_sum_to_the_score_of_the_hit(made: Path, solver: SolverName) -> None:
-    ranking, found = explained(made, config=SearchConfig(solver=solver))
+    ranking, found = explained(made, config=SearchConfig(method="hippo2", solver=solver))
     for hit in ranking.hits:
         one = found[hit.passage.id]
         assert one.own + sum(seed.mass for seed in one.seeds) + one.others == pytest.approx(hit.score)
@@ -176,9 +177,9 @@ def test_the_parallel_rule_is_explained_by_its_own_weights(root: Path) -> None:
 
 def test_passages_that_are_no_hits_are_explained_by_name(made: Path) -> None:
     searcher = Searcher.open(made)
-    (ranking,) = searcher.rank([QUESTION], k=1)
-    (found,) = searcher.explain([ranking], passages=["p4", "p0"])
-    (whole,) = searcher.rank([QUESTION], k=5)
+    (ranking,) = searcher.rank([QUESTION], k=1, config=HIPPO2)
+    (found,) = searcher.explain([ranking], passages=["p4", "p0"], config=HIPPO2)
+    (whole,) = searcher.rank([QUESTION], k=5, config=HIPPO2)
     scores = {hit.passage.id: hit.score for hit in whole.hits}
     assert [one.passage.id for one in found] == ["p4", "p0"]
     for one in found:
@@ -187,9 +188,9 @@ def test_passages_that_are_no_hits_are_explained_by_name(made: Path) -> None:
 
 def test_a_batch_is_explained_as_its_rankings_alone(made: Path) -> None:
     searcher = Searcher.open(made)
-    rankings = searcher.rank([QUESTION, "steam", "what did Charles Babbage build?"], k=3)
-    alone = [searcher.explain([ranking])[0] for ranking in rankings]
-    for together, apart in zip(searcher.explain(rankings), alone, strict=True):
+    rankings = searcher.rank([QUESTION, "steam", "what did Charles Babbage build?"], k=3, config=HIPPO2)
+    alone = [searcher.explain([ranking], config=HIPPO2)[0] for ranking in rankings]
+    for together, apart in zip(searcher.explain(rankings, config=HIPPO2), alone, strict=True):
         assert [one.own for one in together] == pytest.approx([one.own for one in apart], abs=SERVED)
         assert [list(map(names, one.paths)) for one in together] == [list(map(names, one.paths)) for one in apart]
 
@@ -215,12 +216,12 @@ def test_an_empty_index_has_nothing_to_explain(root: Path) -> None:
 
 def test_what_cannot_be_explained_is_refused(made: Path) -> None:
     searcher = Searcher.open(made)
-    rankings = searcher.rank([QUESTION])
+    rankings = searcher.rank([QUESTION], config=HIPPO2)
     with pytest.raises(UsageError, match="no passage 'p9'"):
         searcher.explain(rankings, passages=["p9"])
     with pytest.raises(UsageError, match="of generation 7"):
         searcher.explain([replace(rankings[0], generation=7)])
     with pytest.raises(UsageError, match="SearchConfig it was ranked with"):
-        searcher.explain(rankings, config=SearchConfig(damping=0.8))
+        searcher.explain(rankings, config=SearchConfig(method="hippo2", damping=0.8))
     with pytest.raises(UsageError, match="at least 1"):
         searcher.explain(rankings, k=0)

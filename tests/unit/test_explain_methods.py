@@ -31,9 +31,21 @@ def of(method: MethodName) -> SearchConfig:
 @pytest.mark.parametrize(
     "config",
     [
-        *(of("hippo1"), of("seeds-only"), SearchConfig(synonyms=False), SearchConfig(passage_nodes=False)),
-        *(SearchConfig(specificity=False), SearchConfig(link="entity", entities="given"), SearchConfig(link="phrase")),
-        *(SearchConfig(damping=0.8, solver="power"), SearchConfig(passage_weight=1.0)),
+        *(
+            of("hippo1"),
+            of("seeds-only"),
+            SearchConfig(method="hippo2", synonyms=False),
+            SearchConfig(method="hippo2", passage_nodes=False),
+        ),
+        *(
+            SearchConfig(method="hippo2", specificity=False),
+            SearchConfig(method="hippo2", link="entity", entities="given"),
+            SearchConfig(method="hippo2", link="phrase"),
+        ),
+        *(
+            SearchConfig(method="hippo2", damping=0.8, solver="power"),
+            SearchConfig(method="hippo2", passage_weight=1.0),
+        ),
     ],
     ids=str,
 )
@@ -86,7 +98,7 @@ def test_without_synonyms_no_path_takes_one(root: Path) -> None:
     index_of(root, [stating("a", "Charles Babbage|built|it"), stating("b", "Babbage, Charles|knew|Ada")])
     kinds = []
     for synonyms in (True, False):
-        _, found = explained(root, SearchConfig(synonyms=synonyms))
+        _, found = explained(root, SearchConfig(method="hippo2", synonyms=synonyms))
         kinds.append({step.kind for path in found["b"].paths for step in path.steps})
     assert "synonym" in kinds[0]
     assert "synonym" not in kinds[1]

@@ -32,12 +32,12 @@ def plain(tmp_path: Path) -> Path:
 
 
 def served(root: Path, **settings: object) -> list[tuple[str | None, bool | None]]:
-    rankings = Searcher.open(root).rank(QUESTIONS, k=3, config=SearchConfig(**settings))  # type: ignore[arg-type]
+    rankings = Searcher.open(root).rank(QUESTIONS, k=3, config=SearchConfig(method="hippo2", **settings))  # type: ignore[arg-type]
     return [(ranking.solver, ranking.certified) for ranking in rankings]
 
 
 def lists(root: Path, **settings: object) -> list[list[str]]:
-    rankings = Searcher.open(root).rank(QUESTIONS, k=3, config=SearchConfig(**settings))  # type: ignore[arg-type]
+    rankings = Searcher.open(root).rank(QUESTIONS, k=3, config=SearchConfig(method="hippo2", **settings))  # type: ignore[arg-type]
     return [[hit.passage.id for hit in ranking.hits] for ranking in rankings]
 
 
@@ -157,7 +157,7 @@ def test_an_index_without_any_edge_is_diffused_and_served(tmp_path: Path) -> Non
     with open_index(root) as index:
         index.add([stating("a", "nothing"), stating("b", "is said")])
         assert index.commit().diffusion == "fresh"
-    (ranking, _) = Searcher.open(root).rank(QUESTIONS, k=5)
+    (ranking, _) = Searcher.open(root).rank(QUESTIONS, k=5, config=SearchConfig(method="hippo2"))
     assert (len(ranking.hits), ranking.fallback is not None, ranking.certified) == (2, True, None)
 
 
@@ -233,4 +233,4 @@ def test_a_backend_that_is_not_there_is_named_before_anything_is_extracted(tmp_p
 def test_a_batch_of_walks_is_smaller_than_one_of_diffused_rankings(plain: Path) -> None:
     diffuse_index(plain)
     reader = Searcher.open(plain)
-    assert reader.batch_size(SearchConfig(solver="power")) < reader.batch_size()
+    assert reader.batch_size(SearchConfig(method="hippo2", solver="power")) < reader.batch_size()

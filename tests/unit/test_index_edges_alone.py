@@ -44,7 +44,7 @@ def of_edges_alone(root: Path, *edges: UserEdge) -> Searcher:
 
 
 def order(searcher: Searcher, solver: SolverName = "auto") -> list[str]:
-    (ranking,) = searcher.rank(["question?"], config=SearchConfig(solver=solver))
+    (ranking,) = searcher.rank(["question?"], config=SearchConfig(method="hippo2", solver=solver))
     return [hit.passage.id for hit in ranking.hits]
 
 
@@ -60,20 +60,23 @@ def test_a_tag_that_the_nearest_passage_shares_lifts_a_passage_above_one_as_simi
 
 
 def test_an_index_of_edges_alone_walks_from_the_passage_seeds_and_certifies(root: Path) -> None:
-    (ranking,) = of_edges_alone(root, *TAGS).rank(["question?"])
+    (ranking,) = of_edges_alone(root, *TAGS).rank(["question?"], config=SearchConfig(method="hippo2"))
     assert (ranking.solver, ranking.certified, ranking.fallback) == ("diffused", True, None)
     assert (ranking.facts, ranking.seeds) == ((), ())
 
 
 def test_the_walk_of_edges_alone_is_the_solution_from_the_passage_seeds(root: Path) -> None:
     searcher = of_edges_alone(root, UserEdge(("near", "far and tagged"), weight=3.0))
-    scores = {h.passage.id: h.score for h in searcher.rank(["question?"], config=SearchConfig(solver="power"))[0].hits}
+    scores = {
+        h.passage.id: h.score
+        for h in searcher.rank(["question?"], config=SearchConfig(method="hippo2", solver="power"))[0].hits
+    }
     # All seed mass is on "near"; it walks to and fro over the one edge: x = ½·(1, 0) + ½·P·x.
     assert [scores[text] for text in [*TEXTS][1:]] == pytest.approx([2 / 3, 0, 1 / 3], abs=1e-6)
 
 
 def test_an_index_without_extractor_edges_and_facts_falls_back_to_dense(root: Path) -> None:
-    (ranking,) = of_edges_alone(root).rank(["question?"])
+    (ranking,) = of_edges_alone(root).rank(["question?"], config=SearchConfig(method="hippo2"))
     assert ranking.fallback is not None
 
 

@@ -100,13 +100,13 @@ def test_words_are_those_of_normalised_text(text: str, words: list[str]) -> None
 
 def test_words_in_too_many_passages_count_nothing() -> None:
     texts = [f"common {'half' if number % 2 else 'word'} w{number}" for number in range(40)]
-    index = build_lexical_index(texts, SearchConfig(bm25_common=0.5))
+    index = build_lexical_index(texts, SearchConfig(method="hippo2", bm25_common=0.5))
     assert {"common", "half", "word", "w0"} & index.words.keys() == {"half", "word", "w0"}
     assert len(index.words) == index.weights.shape[0]
 
 
 def test_in_a_small_corpus_no_word_is_too_common() -> None:
-    assert "common" in build_lexical_index(["common"] * 10, SearchConfig(bm25_common=0.1)).words
+    assert "common" in build_lexical_index(["common"] * 10, SearchConfig(method="hippo2", bm25_common=0.1)).words
 
 
 @pytest.mark.parametrize("texts", [["!!!"], ["!!!", "?"]])
@@ -123,4 +123,4 @@ def test_the_index_is_made_once_for_all_threads_and_again_for_other_settings(tex
     for thread in threads:
         thread.join()
     assert {id(index) for index in found} == {id(lexical_index(here, CONFIG))}
-    assert lexical_index(here, SearchConfig(bm25_k1=1.2)) is not found[0]
+    assert lexical_index(here, SearchConfig(method="hippo2", bm25_k1=1.2)) is not found[0]

@@ -121,7 +121,7 @@ def test_a_file_without_entities_is_refused(tmp_path: Path, content: str, said: 
 
 
 def question_for(source: Any, reader: Any) -> Any:
-    config = SearchConfig(entities=source)
+    config = SearchConfig(method="hippo2", entities=source)
     tools = Tools(HashingEmbedder(WIDTH), entity_reader=reader)
     return ask(tools, ["?"], Needs(entities=True), config=config, rule="unicode", clock=Clock()).entities
 

@@ -63,28 +63,30 @@ def test_agreement_reads_words_as_phrases_are_normalised() -> None:
 
 def test_agreement_may_keep_nothing_and_the_ranking_then_says_so(made: Path) -> None:
     here = loaded(made)
-    (found,) = rank(here, asked(["zzz"], fact_filter=AgreementFilter()), SearchConfig())
+    (found,) = rank(here, asked(["zzz"], fact_filter=AgreementFilter()), SearchConfig(method="hippo2"))
     assert (found.fallback, found.filter_failure) == (NO_FACT, None)
 
 
 @pytest.mark.parametrize("judge", [GapFilter(0.85), AgreementFilter(), KeepAll()])
 def test_a_batch_is_judged_as_its_questions_alone(made: Path, judge: Any) -> None:
     here = loaded(made)
-    together = rank(here, asked(QUESTIONS, fact_filter=judge), SearchConfig())
-    alone = [rank(here, asked([one], fact_filter=judge), SearchConfig())[0] for one in QUESTIONS]
+    together = rank(here, asked(QUESTIONS, fact_filter=judge), SearchConfig(method="hippo2"))
+    alone = [rank(here, asked([one], fact_filter=judge), SearchConfig(method="hippo2"))[0] for one in QUESTIONS]
     assert [row.facts for row in together] == [row.facts for row in alone]
 
 
 @pytest.mark.parametrize(("name", "kind"), [("none", KeepAll), ("gap", GapFilter), ("agreement", AgreementFilter)])
 def test_filters_without_a_model_are_opened_by_their_name(name: FilterName, kind: type) -> None:
     tools = Tools(HashingEmbedder(WIDTH), fact_filter=KeepNone())
-    made = ask(tools, ["?"], ALL_NEEDS, config=SearchConfig(filter=name), rule="unicode", clock=Clock())
+    made = ask(
+        tools, ["?"], ALL_NEEDS, config=SearchConfig(method="hippo2", filter=name), rule="unicode", clock=Clock()
+    )
     assert isinstance(made.fact_filter, kind)
 
 
 @pytest.mark.parametrize("name", ["llm", "cross-encoder"])
 def test_a_filter_with_a_model_is_the_one_given(name: FilterName) -> None:
-    judge, config = KeepNone(), SearchConfig(filter=name)
+    judge, config = KeepNone(), SearchConfig(method="hippo2", filter=name)
     made = ask(
         Tools(HashingEmbedder(WIDTH), fact_filter=judge), ["?"], ALL_NEEDS, config=config, rule="unicode", clock=Clock()
     )

@@ -89,10 +89,10 @@ def test_needs_are_those_of_all_methods_fused(made: Path) -> None:
     method = fusion_of(
         {"dense": saying("dense", [])._replace(needs=lambda *_: Needs(passages=True)), "bm25": saying("bm25", [])}
     )
-    assert method.needs(loaded(made), SearchConfig(fuse="bm25+dense")) == Needs(passages=True)
+    assert method.needs(loaded(made), SearchConfig(method="hippo2", fuse="bm25+dense")) == Needs(passages=True)
 
 
 @pytest.mark.parametrize("fuse", ["", "fusion", "dense+dense", "dense+other", "dense,bm25", "dense+"])
 def test_what_cannot_be_fused_is_refused(fuse: str) -> None:
     with pytest.raises(ConfigError, match="'fuse' of SearchConfig must be different methods"):
-        SearchConfig(fuse=fuse)
+        SearchConfig(method="hippo2", fuse=fuse)

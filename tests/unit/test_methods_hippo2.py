@@ -63,7 +63,7 @@ def ranked(
     questions: Sequence[str] = QUESTIONS,
     *,
     k: int = 9,
-    config: SearchConfig = SearchConfig(),  # noqa: B008
+    config: SearchConfig = SearchConfig(method="hippo2"),  # noqa: B008
     keep: Keep | None = None,
 ) -> list[Ranked]:
     return rank_hippo2(made, asked(questions, keep), k=k, config=config, clock=Clock())
@@ -83,7 +83,7 @@ def test_the_nearest_facts_are_kept_best_first_with_scores_from_one_down(made: P
 
 
 def test_the_walk_is_the_solution_from_the_seeds_of_the_method(made: Path) -> None:
-    here, result = loaded(made), ranked(loaded(made), config=SearchConfig(solver="power"))[0]
+    here, result = loaded(made), ranked(loaded(made), config=SearchConfig(method="hippo2", solver="power"))[0]
     texts = list(here.snapshot.tables.facts.text)
     kept = [(texts.index(" ".join(fact[:3])), fact.score) for fact in result.facts]
     seeds = phrase_seeds(kept, here.snapshot.tables.facts, here.mention_counts, top_phrases=5)
@@ -148,7 +148,7 @@ def test_a_filter_that_fails_keeps_all_or_none_as_the_settings_say_and_is_told(
     made: Path, fails: FilterFails, kept: int
 ) -> None:
     keep = lambda question, facts: "no reply" if question == QUESTIONS[1] else [0]  # noqa: E731
-    results = ranked(loaded(made), config=SearchConfig(filter_fails=fails), keep=keep)
+    results = ranked(loaded(made), config=SearchConfig(method="hippo2", filter_fails=fails), keep=keep)
     assert [len(r.facts) for r in results] == [1, kept, 1]
     assert [r.filter_failure for r in results] == [None, "no reply", None]
     assert results[1].fallback == (None if kept else NO_FACT)
@@ -162,17 +162,17 @@ def test_a_filter_that_keeps_what_is_no_candidate_is_refused(made: Path) -> None
 def test_a_filter_without_a_verdict_for_each_question_is_refused(made: Path) -> None:
     short = asked(QUESTIONS)._replace(fact_filter=FewVerdicts())
     with pytest.raises(UsageError, match="1 verdicts for 3 questions"):
-        rank_hippo2(loaded(made), short, k=1, config=SearchConfig(), clock=Clock())
+        rank_hippo2(loaded(made), short, k=1, config=SearchConfig(method="hippo2"), clock=Clock())
 
 
 def test_seeds_that_weigh_nothing_fall_back_and_say_so(made: Path) -> None:
-    config = SearchConfig(passage_weight=0.0, top_facts=7)
+    config = SearchConfig(method="hippo2", passage_weight=0.0, top_facts=7)
     result = ranked(loaded(made), config=config, keep=lambda _, facts: [6])[0]
     assert (result.fallback, result.facts[0].score) == (NO_MASS, 0)
 
 
 def test_a_kept_fact_of_score_zero_is_walked_from_the_passages(made: Path) -> None:
-    result = ranked(loaded(made), config=SearchConfig(top_facts=7), keep=lambda _, facts: [6])[0]
+    result = ranked(loaded(made), config=SearchConfig(method="hippo2", top_facts=7), keep=lambda _, facts: [6])[0]
     assert (result.fallback, [seed.weight for seed in result.seeds]) == (None, [0, 0])
 
 
@@ -205,6 +205,6 @@ def test_a_single_fact_scores_one(root: Path) -> None:
 
 
 def test_without_damping_the_ranking_is_that_of_the_reset(made: Path) -> None:
-    result = ranked(loaded(made), config=SearchConfig(damping=0.0))[0]
+    result = ranked(loaded(made), config=SearchConfig(method="hippo2", damping=0.0))[0]
     dense = rank_dense(loaded(made), asked(QUESTIONS[:1]), k=9, clock=Clock())[0]
     assert result.rows.tolist() == dense.rows.tolist()

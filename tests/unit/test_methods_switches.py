@@ -49,14 +49,16 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_each_switch_changes_the_scores(alike: Path, switch: dict[str, Any]) -> None:
     here, question = loaded(alike), ["what did Babbage build in London?"]
-    plain = method_rows(here, question, SearchConfig(), [["London"]])
-    assert not np.allclose(method_rows(here, question, SearchConfig(**switch), [["London"]]), plain)
+    plain = method_rows(here, question, SearchConfig(method="hippo2"), [["London"]])
+    assert not np.allclose(
+        method_rows(here, question, SearchConfig(**{"method": "hippo2", **switch}), [["London"]]), plain
+    )
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_batch_scores_as_its_questions_alone(alike: Path, backend: BackendName, switch: dict[str, Any]) -> None:
-    here, config = loaded(alike, backend), SearchConfig(**switch)
+    here, config = loaded(alike, backend), SearchConfig(**{"method": "hippo2", **switch})
     together = method_rows(here, QUESTIONS, config, NAMES)
     alone = [method_rows(here, [one], config, [names])[0] for one, names in zip(QUESTIONS, NAMES, strict=True)]
     assert together == pytest.approx(np.array(alone), abs=1e-6)
@@ -64,7 +66,7 @@ def test_a_batch_scores_as_its_questions_alone(alike: Path, backend: BackendName
 
 def test_without_synonyms_the_walk_is_that_of_the_graph_without_their_edges(alike: Path) -> None:
     here = loaded(alike)
-    (found,) = rank(here, QUESTIONS[:1], SearchConfig(synonyms=False, tolerance=1e-12))
+    (found,) = rank(here, QUESTIONS[:1], SearchConfig(method="hippo2", synonyms=False, tolerance=1e-12))
     graph = here.backend.put_graph(assemble(here.snapshot.tables, NO_EDGES, "max"))
     facts, dense = here.snapshot.tables.facts, passage_scores(here, asked(QUESTIONS[:1]).queries)
     texts = list(facts.text)
@@ -77,7 +79,7 @@ def test_without_synonyms_the_walk_is_that_of_the_graph_without_their_edges(alik
 
 def test_without_passage_nodes_and_walk_a_passage_scores_the_seeds_in_its_facts(alike: Path) -> None:
     here = loaded(alike)
-    config = SearchConfig(passage_nodes=False, damping=0.0)
+    config = SearchConfig(method="hippo2", passage_nodes=False, damping=0.0)
     (found,) = rank(here, QUESTIONS[:1], config)
     weights = np.zeros(len(here.snapshot.tables.phrases))
     for seed in found.seeds:
@@ -95,19 +97,21 @@ def test_the_phrases_of_a_passage_count_once_for_each_distinct_fact(root: Path) 
 
 
 def test_a_question_is_linked_to_the_phrases_nearest_to_it(made: Path) -> None:
-    (found,) = rank(loaded(made), ["steam"], SearchConfig(link="phrase", top_phrases=2))
+    (found,) = rank(loaded(made), ["steam"], SearchConfig(method="hippo2", link="phrase", top_phrases=2))
     assert (found.seeds[0].phrase, found.seeds[0].weight, len(found.seeds), found.facts) == ("steam", 1.0, 2, ())
 
 
 def test_a_question_is_linked_by_its_entities_and_says_so(made: Path) -> None:
-    (found,) = rank(loaded(made), ["?"], SearchConfig(link="entity"), [["Ada Lovelace", "steam"]])
+    (found,) = rank(loaded(made), ["?"], SearchConfig(method="hippo2", link="entity"), [["Ada Lovelace", "steam"]])
     assert [seed.phrase for seed in found.seeds] == ["ada lovelace", "steam"]
     assert [entity.name for entity in found.entities] == ["Ada Lovelace", "steam"]
     assert (found.facts, found.fallback) == ((), None)
 
 
 def test_only_the_heaviest_of_the_linked_phrases_are_seeds(made: Path) -> None:
-    (found,) = rank(loaded(made), ["?"], SearchConfig(link="entity", top_phrases=1), [["Ada Lovelace", "steam"]])
+    (found,) = rank(
+        loaded(made), ["?"], SearchConfig(method="hippo2", link="entity", top_phrases=1), [["Ada Lovelace", "steam"]]
+    )
     assert len(found.seeds) == 1
 
 
@@ -119,30 +123,30 @@ def test_only_the_heaviest_of_the_linked_phrases_are_seeds(made: Path) -> None:
 def test_a_question_without_entities_falls_back_alone(
     made: Path, solver: Any, read: QuestionEntities, reason: str
 ) -> None:
-    config = SearchConfig(link="entity", solver=solver)
+    config = SearchConfig(method="hippo2", link="entity", solver=solver)
     found = rank(loaded(made), asked(["?", "steam"], entities=[read, QuestionEntities(("steam",))]), config)
     assert [row.fallback for row in found] == [reason, None]
 
 
 def test_without_passage_nodes_a_question_without_facts_ranks_by_dense_scores(root: Path) -> None:
     index_of(root, [stating("a", "one"), stating("b", "two")])
-    (found,) = rank(loaded(root), ["one"], SearchConfig(passage_nodes=False))
+    (found,) = rank(loaded(root), ["one"], SearchConfig(method="hippo2", passage_nodes=False))
     assert (found.fallback, found.rows.tolist()) == (NO_FACT, [0, 1])
 
 
 @pytest.mark.parametrize("switch", [{"synonyms": False}, {"passage_nodes": False}])
 def test_diffused_vectors_do_not_serve_another_walk(made: Path, switch: dict[str, Any]) -> None:
-    assert rank(loaded(made), QUESTIONS[:1], SearchConfig())[0].solver == "diffused"
-    assert rank(loaded(made), QUESTIONS[:1], SearchConfig(**switch))[0].solver == "power"
+    assert rank(loaded(made), QUESTIONS[:1], SearchConfig(method="hippo2"))[0].solver == "diffused"
+    assert rank(loaded(made), QUESTIONS[:1], SearchConfig(**{"method": "hippo2", **switch}))[0].solver == "power"
     with pytest.raises(ConfigError, match="diffused vectors are of the whole graph"):
-        SearchConfig(solver="diffused", **switch)
+        SearchConfig(**{"method": "hippo2", **switch}, solver="diffused")
 
 
 @pytest.mark.parametrize("switch", [{"specificity": False}, {"link": "phrase"}, {"link": "entity"}])
 def test_diffused_vectors_serve_other_seeds_as_the_walk_does(made: Path, switch: dict[str, Any]) -> None:
     here = loaded(made)
     fast, slow = (
-        rank(here, QUESTIONS, SearchConfig(solver=solver, **switch), [["steam"]] * 3)  # type: ignore[arg-type]
+        rank(here, QUESTIONS, SearchConfig(**{"method": "hippo2", **switch}, solver=solver), [["steam"]] * 3)  # type: ignore[arg-type]
         for solver in ("diffused", "power")
     )
     assert [row.rows.tolist() for row in fast] == [row.rows.tolist() for row in slow]
@@ -151,7 +155,7 @@ def test_diffused_vectors_serve_other_seeds_as_the_walk_does(made: Path, switch:
 @pytest.mark.parametrize("link", ["entity", "phrase"])
 def test_a_filter_has_nothing_to_judge_where_no_fact_links(link: Any) -> None:
     with pytest.raises(ConfigError, match=f"judges facts, and link '{link}' takes none"):
-        SearchConfig(filter="gap", link=link)
+        SearchConfig(method="hippo2", filter="gap", link=link)
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Instructed(Counting):
 
 
 def test_rankings_come_in_the_order_of_the_questions(made: Path) -> None:
-    rankings = Searcher.open(made).rank(QUESTIONS, k=2)
+    rankings = Searcher.open(made).rank(QUESTIONS, k=2, config=SearchConfig(method="hippo2"))
     assert [(r.query, r.method, len(r.hits)) for r in rankings] == [(q, "hippo2", 2) for q in QUESTIONS]
 
 
@@ -104,7 +104,7 @@ def test_batches_of_one_rank_as_one_batch(made: Path, method: Any) -> None:
 def test_batches_come_as_each_is_finished(made: Path) -> None:
     reader, embedder = Searcher.open(made, embedder=(counting := Counting())), counting
     reader._budget_bytes = 2 * (_BYTES_A_NODE * 15 + _BYTES_A_PASSAGE * 5)
-    batches = reader.rank_batches(QUESTIONS, k=1, config=SearchConfig(solver="power"))
+    batches = reader.rank_batches(QUESTIONS, k=1, config=SearchConfig(method="hippo2", solver="power"))
     assert (len(next(batches)), len(embedder.texts)) == (2, 2)
     assert [len(batch) for batch in batches] == [1]
 
@@ -137,7 +137,7 @@ def test_without_instructions_questions_are_encoded_once(made: Path) -> None:
 
 
 def test_each_stage_has_its_time(made: Path) -> None:
-    (ranking,) = Searcher.open(made).rank(QUESTIONS[:1])
+    (ranking,) = Searcher.open(made).rank(QUESTIONS[:1], config=SearchConfig(method="hippo2"))
     assert set(ranking.ms) == {"encode", "facts", "filter", "seeds", "solve", "select"}
 
 
@@ -171,12 +171,15 @@ class Failing:
 
 def test_a_filter_that_was_given_judges_where_the_settings_name_a_model_and_its_failure_is_told(made: Path) -> None:
     reader = Searcher.open(made, fact_filter=Failing())
-    failures = [reader.rank(QUESTIONS[:1], config=SearchConfig(filter=name))[0].filter_failure for name in FILTERS]
+    failures = [
+        reader.rank(QUESTIONS[:1], config=SearchConfig(method="hippo2", filter=name))[0].filter_failure
+        for name in FILTERS
+    ]
     assert failures == [None, "no reply", None, None, "no reply"]
 
 
 def test_a_filter_that_needs_a_model_is_asked_for_only_where_facts_are_judged(made: Path) -> None:
-    reader, config = Searcher.open(made), SearchConfig(filter="llm")
+    reader, config = Searcher.open(made), SearchConfig(method="hippo2", filter="llm")
     with pytest.raises(UsageError, match=r"'llm' needs a model.*Searcher.open\(fact_filter="):
         reader.rank(QUESTIONS, config=config)
     assert reader.rank(QUESTIONS, config=SearchConfig(method="dense", filter="llm"))

@@ -60,7 +60,7 @@ def test_a_second_refresh_finds_nothing_new(made: Path) -> None:
 def test_batches_that_are_taken_slowly_are_of_one_generation(made: Path, taken: int) -> None:
     reader = Searcher.open(made)
     reader._budget_bytes = 1
-    batches = reader.rank_batches([QUESTION, "steam", QUESTION], k=9, config=SearchConfig())
+    batches = reader.rank_batches([QUESTION, "steam", QUESTION], k=9, config=SearchConfig(method="hippo2"))
     rankings = [next(batches)[0] for _ in range(taken)]
     index_of(made, [NEW])
     reader.refresh()
