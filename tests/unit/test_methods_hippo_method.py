@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -249,3 +251,8 @@ def test_threads_that_share_a_new_searcher_all_get_the_same(edges: Path, setting
     with ThreadPoolExecutor(8) as threads:
         for rankings in threads.map(ask, range(8)):
             assert [ranking.hits for ranking in rankings] == [ranking.hits for ranking in wanted]
+
+
+def test_to_choose_a_method_loads_no_compiler() -> None:
+    script = "import sys, hippogpu.methods; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hippogpu.methods.hippo.pairs import Mentions, Words, pair_row
+from hippogpu.methods.hippo.pairs import pair_row
+from hippogpu.methods.hippo.words import Mentions, Words
 from hippogpu.types import AnyFloats, Ints, Longs
 
 # Sums of a few shares, added up in another order.

@@ -10,8 +10,9 @@ import numpy as np
 from hippogpu.backends.threads import run_together
 from hippogpu.config import SearchConfig
 from hippogpu.methods.hippo.masses import Masses
-from hippogpu.methods.hippo.pairs import Mentions, Words, pair_row
 from hippogpu.methods.hippo.words import (
+    Mentions,
+    Words,
     passages_of_words,
     question_words,
     telling_mentions,
@@ -117,6 +118,9 @@ def log_share(mass: AnyFloats, most: float) -> AnyFloats:
 
 def _of_words(pool: Ints, evidence: AnyFloats, partners: Ints, asked: Ints, tables: _Tables) -> Pooled:
     """Fills the columns words, title, pair and rest."""
+    # Numba is loaded when something is ranked, not when a method is chosen.
+    from hippogpu.methods.hippo.pairs import pair_row
+
     shares = tables.weights[asked]
     shares = shares / shares.sum() if len(shares) else shares
     covered, pair, rest = np.zeros(len(pool)), np.zeros(len(pool)), np.zeros(len(pool))

@@ -11,7 +11,6 @@ from hippogpu.backends import SparseSeeds, steps_for
 from hippogpu.backends.values import seed_columns
 from hippogpu.config import LinearSolver, SearchConfig, ServingSolver
 from hippogpu.methods.diffused import passage_seed_line, solver_for, sparse_seeds
-from hippogpu.methods.hippo.focus import focused_masses
 from hippogpu.methods.hippo.hubs import hub_damped_graph
 from hippogpu.methods.loaded import Loaded, Queries
 from hippogpu.methods.walks import walk_graph
@@ -62,6 +61,9 @@ def walk_from(loaded: Loaded, queries: Queries, starts: Starts, config: SearchCo
         else _walked(loaded, queries.to_passages, seeds, starts, config, solver)
     )
     if config.focus > 0:
+        # Numba is loaded when something is ranked, not when a method is chosen.
+        from hippogpu.methods.hippo.focus import focused_masses
+
         return walked._replace(facts=focused_masses(loaded, queries.to_facts, seeds.facts, config))
     return walked
 

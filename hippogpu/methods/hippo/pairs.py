@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 
-from hippogpu.types import AnyFloats, Bools, Ints, Longs
-
-
-class Words(NamedTuple):
-    """Which passages have a word: those of word i are passages[indptr[i]:indptr[i+1]], ascending."""
-
-    indptr: Longs
-    passages: Ints
-
-
-class Mentions(NamedTuple):
-    """The phrases of each passage, ascending, and whether a phrase tells passages apart: (E,) bool."""
-
-    indptr: Longs
-    phrases: Ints
-    telling: Bools
-
-
 if TYPE_CHECKING:
+    from hippogpu.methods.hippo.words import Mentions, Words
+    from hippogpu.types import AnyFloats, Ints
 
     def pair_row(
         pool: Ints,

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from hippogpu.config import SearchConfig
-from hippogpu.methods.hippo.pairs import Mentions, Words
 from hippogpu.methods.lexical import LexicalIndex, lexical_index, words_of
 from hippogpu.methods.loaded import Loaded
-from hippogpu.types import AnyFloats, Ints, Ragged
+from hippogpu.types import AnyFloats, Bools, Ints, Longs, Ragged
 
 # A phrase joins a passage to a partner unless more passages than this share mention it; a rare one always does.
 _TELLING_SHARE, _RARE = 0.02, 5
+
+
+class Words(NamedTuple):
+    """Which passages have a word: those of word i are passages[indptr[i]:indptr[i+1]], ascending."""
+
+    indptr: Longs
+    passages: Ints
+
+
+class Mentions(NamedTuple):
+    """The phrases of each passage, ascending, and whether a phrase tells passages apart: (E,) bool."""
+
+    indptr: Longs
+    phrases: Ints
+    telling: Bools
 
 
 def passages_of_words(loaded: Loaded, config: SearchConfig) -> Words:
