@@ -289,7 +289,8 @@ def test_an_index_that_cannot_be_written_is_answered_from_without_remembering(fo
 def test_interrupted_what_was_answered_is_kept_and_the_next_run_goes_on(folder: Path, server: LlmServer) -> None:
     Path("c.toml").write_text("[llm]\nin_flight = 1\n")
     server.faults = Faults(delay_s=0.05)
-    line = words(server.url, "--queries", "questions.jsonl", "--output", "a.jsonl", "--batch", "2")
+    quick = ("--method", "dense")  # nothing to compile in the process of its own
+    line = words(server.url, "--queries", "questions.jsonl", "--output", "a.jsonl", "--batch", "2", *quick)
     run = subprocess.Popen([sys.executable, "-m", "hippogpu", *line], stderr=subprocess.PIPE)
     until = time.monotonic() + 60
     while server.counts.answered.total() < 5:
@@ -301,7 +302,7 @@ def test_interrupted_what_was_answered_is_kept_and_the_next_run_goes_on(folder: 
     done = len(Path("a.jsonl").read_text().splitlines())
     assert 0 < done < 10
     server.heal()
-    ran, summary, lines = to_file(server.url)
+    ran, summary, lines = to_file(server.url, *quick)
     assert (ran.code, summary["earlier"], [line["query_id"] for line in lines]) == (
         0,
         done,
