@@ -96,7 +96,7 @@ def test_a_column_is_compared_with_the_first(folder: Path) -> None:
 
 
 def test_the_table_names_the_level_and_the_verdict(folder: Path) -> None:
-    out = run_eval(folder).out
+    out = run_eval(folder, "--method", "hippo2", "--method", "dense").out
     assert all(word in out for word in ("2 questions, passage level, percent", "dense less hippo2", "tie"))
 
 
