@@ -13,10 +13,15 @@ import typer
 
 import hippogpu
 from bench.ppr.results import RESULTS, read_results
-from bench.readme import stored_result, with_engine, with_table
+from bench.quality.results import RESULTS as QUALITY
+from bench.quality.results import read_results as read_quality
+from bench.readme import stored_result, with_engine, with_quality, with_table
 from hippogpu import config
 from hippogpu.cli import app
+from hippogpu.config import SearchConfig
 from hippogpu.demo import demo_folder
+from hippogpu.methods.hippo.evidence import EVIDENCE
+from hippogpu.methods.hippo.weights import weights_for
 from hippogpu.openie import parse
 from hippogpu.testing.cli import run_verb
 
@@ -125,6 +130,13 @@ def test_the_demo_command_and_the_test_command_stand_in_readme_once_each() -> No
 def test_the_figures_of_readme_are_those_of_the_stored_result() -> None:
     assert with_table(README, stored_result()) == README
     assert with_engine(README, read_results(RESULTS)) == README
+    assert with_quality(README, read_quality(QUALITY)) == README
+
+
+def test_the_weights_of_the_guide_are_those_that_rank() -> None:
+    table = (ROOT / "docs" / "hippo.md").read_text("utf-8").replace("−", "-")
+    weights = zip(EVIDENCE, weights_for(SearchConfig()), strict=True)
+    assert [kind for kind, weight in weights if not re.search(rf"\| `{kind}` \|.*\| {weight:.3f} \|", table)] == []
 
 
 def test_the_stored_result_passed_every_check() -> None:
