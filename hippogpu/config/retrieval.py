@@ -95,7 +95,7 @@ class SearchConfig:
     name_weight      hippo: factor of that walk in the order of the graph, 0 or more
     lexical_passages hippo: passages that start the walk because BM25 puts them first, 0 or more
     lexical_weight   hippo: factor of the words against the vectors, where both say how near a passage is, 0 or more
-    focus            hippo: how strongly edges are weighed by the likeness of their facts to the question, 0 (off) or more
+    focus            hippo: how strongly edges weigh by the likeness of their facts to the question, 0 (off) or more
     hubs             hippo: edges weigh less by this power of the degrees of their ends, 0 (off) or more
     pool             hippo: passages of each of two orders, by graph and by text, that are weighed, at least 1
     partners         hippo: the first passages of the graph's order that may be partners of others, at least 1
