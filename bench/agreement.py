@@ -34,10 +34,10 @@ TIE = 1e-8
 LEAST_EPSILONS = (1e-6, 1e-7, 1e-8, 1e-9)
 LINEAR: tuple[LinearSolver, ...] = ("power", "chebyshev")
 RUNS: dict[str, SearchConfig] = {
-    "power": SearchConfig(solver="power"),
-    "chebyshev": SearchConfig(solver="chebyshev"),
-    "diffused": SearchConfig(solver="diffused"),
-    "diffused, epsilon 1e-8": SearchConfig(solver="diffused", epsilon=1e-8, least_epsilon=1e-9),
+    "power": SearchConfig(method="hippo2", solver="power"),
+    "chebyshev": SearchConfig(method="hippo2", solver="chebyshev"),
+    "diffused": SearchConfig(method="hippo2", solver="diffused"),
+    "diffused, epsilon 1e-8": SearchConfig(method="hippo2", solver="diffused", epsilon=1e-8, least_epsilon=1e-9),
 }
 
 
@@ -89,7 +89,7 @@ def agreement(
 
 def ask(loaded: Loaded, texts: Sequence[str], spec: str) -> Asked:
     """Seeds of the questions as HippoRAG 2 has them, and their exact masses."""
-    embedder, config = embedder_from_name(spec), SearchConfig()
+    embedder, config = embedder_from_name(spec), SearchConfig(method="hippo2")
     to_facts, to_passages = (
         encode_all(texts, embedder, instruction=instruction)
         for instruction in (embedder.query_to_fact, embedder.query_to_passage)
@@ -144,7 +144,7 @@ def solved(loaded: Loaded, asked: Asked, solver: LinearSolver) -> dict[str, floa
 
 def certified_at(loaded: Loaded, asked: Asked, least_epsilon: float) -> dict[str, Any]:
     """Certificates of the questions, tightened so far, and the edges touched by quantile."""
-    config = SearchConfig(epsilon=max(1e-5, least_epsilon), least_epsilon=least_epsilon)
+    config = SearchConfig(method="hippo2", epsilon=max(1e-5, least_epsilon), least_epsilon=least_epsilon)
     nearest = loaded.backend.topk(asked.vectors, loaded.passages, 1)
     found, _ = rank_by_diffusion(loaded, asked.vectors, asked.seeds, nearest.low, nearest.high, k=K, config=config)
     edges = {f"edges {q:g}": int(np.quantile(found.edges, q)) for q in (0.5, 0.9, 0.99, 1.0)}

@@ -15,6 +15,7 @@ Seconds = Mapping[str, float]
 
 def search(root: Path) -> dict[str, float]:
     """A reader from its opening to its second question, and a refresh that finds nothing new."""
+    from hippogpu.config import SearchConfig
     from hippogpu.searcher import Searcher
 
     spent: dict[str, float] = {}
@@ -23,7 +24,7 @@ def search(root: Path) -> dict[str, float]:
     question = searcher.passage(searcher.manifest.counts["passages"] // 2).text[:100] or "?"
     for name in ("first question", "next question"):
         with timed(spent, name):
-            searcher.rank([question])
+            searcher.rank([question], config=SearchConfig(method="hippo2"))
     with timed(spent, "refresh"):
         assert not searcher.refresh()
     return spent

@@ -16,9 +16,10 @@ REGIONS = 24
 # A small budget, so that one call of all questions is answered in several batches.
 BUDGET_BYTES = 2**20
 SETTINGS = {
-    "diffused": SearchConfig(solver="diffused"),
-    "power": SearchConfig(solver="power"),
+    "diffused": SearchConfig(method="hippo2", solver="diffused"),
+    "power": SearchConfig(method="hippo2", solver="power"),
     "dense": SearchConfig(method="dense"),
+    "hippo": SearchConfig(method="hippo"),
 }
 QUESTIONS = tuple(f"Where does resident {region} of the valley work, and in which generation was that written?"
                   for region in range(REGIONS))  # fmt: skip

@@ -35,7 +35,7 @@ def both_sides(path: Path, encoder: str, profile: ProfileName) -> Both:
     peer = peers.run_peer(source, embedder, profile)
     snapshot, searcher = peers.run_hippogpu(path / "demo.hippo", source, embedder, profile)
     rankings = searcher.rank(
-        source.questions, k=len(source.passages), config=SearchConfig(solver="power", tolerance=1e-8)
+        source.questions, k=len(source.passages), config=SearchConfig(method="hippo2", solver="power", tolerance=1e-8)
     )
     return Both(profile, peer, snapshot, rankings, {p.id: number for number, p in enumerate(source.passages)})
 

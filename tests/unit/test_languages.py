@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hippogpu import Index, IndexConfig, ReplayExtractor, Searcher, read_corpus
+from hippogpu import Index, IndexConfig, ReplayExtractor, SearchConfig, Searcher, read_corpus
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.store import current_manifest, load_snapshot
 from hippogpu.synonyms import find_synonyms
@@ -83,7 +83,7 @@ def test_no_phrase_is_empty_and_every_triple_is_a_fact(indexes: dict[str, Path],
 def test_every_passage_is_found_by_its_own_facts(indexes: dict[str, Path], language: str) -> None:
     rows = rows_of(language)
     questions = [" ".join(" ".join(triple) for triple in row["triples"]) for row in rows]
-    rankings = Searcher.open(indexes[language]).rank(questions, k=3)
+    rankings = Searcher.open(indexes[language]).rank(questions, k=3, config=SearchConfig(method="hippo2"))
     assert [ranking.hits[0].passage.id for ranking in rankings] == [row["_id"] for row in rows]
 
 
