@@ -6,8 +6,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from json import loads
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from bench.folders import work_folder
 from bench.report import machine, print_rows, write_json
 from hippogpu.config import MethodName, SearchConfig
 from hippogpu.corpus import Query, read_corpus, read_queries
@@ -52,7 +52,7 @@ def spacy(
     result: dict[str, Any] = {"bench": "spacy", "extractor": extractor.name, "corpora": {}}
     result |= _earlier(json, extractor.name)
     result["pipes"] = SpacyReader(find_model(model)).pipes
-    with _folder(work) as kept:
+    with work_folder(work) as kept:
         for folder in folders:
             result["corpora"][folder.name] = _corpus(folder, extractor, kept / folder.name, rules=rules)
             _print(folder.name, result["corpora"][folder.name], console)
@@ -174,12 +174,3 @@ def _print(name: str, corpus: Mapping[str, Any], console: Console) -> None:
     rows = [[kind, *(row.get(column) for column in columns[1:])] for kind, row in corpus["rows"].items()]
     title = f"{name}: {corpus['passages']} passages, {corpus['questions']} questions; hippo2 by extraction, percent"
     print_rows(title, columns, rows, console)
-
-
-@contextmanager
-def _folder(work: Path | None) -> Iterator[Path]:
-    if work is not None:
-        yield work
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +12,7 @@ import typer
 from rich.console import Console
 
 from bench.checks import Check, all_passed
+from bench.folders import work_folder
 from bench.oracle.data import Oracle, OracleEmbedder, Source, read_oracle, read_source
 from bench.oracle.graph import compare_graph, compare_ppr
 from bench.oracle.questions import compare_max_rule, compare_questions
@@ -50,7 +49,7 @@ def oracle(
     console = Console() if sys.stdout.isatty() else Console(width=150)
     stored, source = read_oracle(path), read_source(data or path / ".." / "data" / "musique_train")
     result: dict[str, Any] = {"bench": "oracle", "machine": machine()}
-    with _folder(work) as folder:
+    with work_folder(work) as folder:
         checks = _compare(stored, source, folder, result)
         if not skip_encode:
             checks += _raw_text(stored, source, folder, result)
@@ -148,13 +147,3 @@ def _print_times(result: Mapping[str, Any], console: Console) -> None:
                 title = f"ms a question: {profile}, {method}, {kind}; median (least–greatest)"
                 print_rows(title, list(stages), [list(stages.values())], console)
     console.print(f"reference, as stated by its makers: {REFERENCE}")
-
-
-@contextmanager
-def _folder(work: Path | None) -> Iterator[Path]:
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)

@@ -50,7 +50,9 @@ def compare_questions(oracle: Oracle, source: Source, searcher: Searcher) -> tup
 
 def compare_max_rule(source: Source, searcher: Searcher) -> tuple[list[Check], dict[str, Any]]:
     """Recall of the rule 'max' with everything else as the oracle has it, against the figures in the method's text."""
-    found = recall(searcher.rank([query.text for query in source.queries], k=20, config=SearchConfig(method="hippo2")), source)
+    found = recall(
+        searcher.rank([query.text for query in source.queries], k=20, config=SearchConfig(method="hippo2")), source
+    )
     at_five_and_ten = (found[DEPTHS.index(5)], found[DEPTHS.index(10)])
     check = equal("edge rule max on the oracle's vectors: R@5, R@10", at_five_and_ten, MAX_RULE_RECALL)
     return [check], {"recall": dict(zip(map(str, DEPTHS), found, strict=True))}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from bench.folders import work_folder
 from bench.ppr.page import write_page
 from bench.ppr.plot import write_plot
 from bench.ppr.problem import make_from_index, make_synthetic
@@ -47,7 +46,7 @@ def ppr(
     if not passages and not index:
         raise typer.BadParameter("Name at least one graph: --passages 1000, or --index wiki.hippo.")
     run, passed = Run(threads or available_threads(), repeats, budget_s), True
-    with _folder(work) as folder:
+    with work_folder(work) as folder:
         for name, place in _graphs(folder, passages or [], index or [], width, seed):
             found = measure_graph(run, place, chosen)
             print_graph(name, found, console)
@@ -87,13 +86,3 @@ def _graphs(
         name = index.resolve().name
         make_from_index(folder / f"index-{name}", index, seed=seed)
         yield name, folder / f"index-{name}"
-
-
-@contextmanager
-def _folder(work: Path | None) -> Iterator[Path]:
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)

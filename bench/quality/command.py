@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +12,7 @@ import typer
 from rich.console import Console
 
 from bench.checks import Check, all_passed
+from bench.folders import work_folder
 from bench.quality.cases import cases_of
 from bench.quality.errors import CLASSES, failures_of
 from bench.quality.indexes import embedder_for, place_of, ready_index
@@ -65,7 +64,7 @@ def quality(
     passed = True
     try:
         given, published = _given(index or []), read_yaml(RECIPES / PUBLISHED)
-        with _folder(work) as folder:
+        with work_folder(work) as folder:
             for name in recipe:
                 read = read_recipe(name)
                 found, checks = measure_recipe(
@@ -186,13 +185,3 @@ def _given(pairs: Sequence[str]) -> dict[str, Path]:
             raise UsageError(f"--index takes NAME=DIR. Got '{pair}'.")
         found[name] = Path(folder)
     return found
-
-
-@contextmanager
-def _folder(work: Path | None) -> Iterator[Path]:
-    if work is not None:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
