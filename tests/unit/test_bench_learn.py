@@ -135,9 +135,8 @@ def test_figures_are_those_worked_out_by_hand() -> None:
 
 
 def test_of_equal_scores_the_lower_passage_comes_first() -> None:
-    pools = Pools(
-        np.zeros((1, 3, KINDS)), np.array([[False, True, False]]), np.ones((1, 3), bool), np.ones(1, np.int32)
-    )
+    gold = (np.arange(100) == 1)[None]
+    pools = Pools(np.zeros((1, 100, KINDS)), gold, np.ones((1, 100), bool), np.ones(1, np.int32))
     assert measured(pools, [0], np.ones(1))[0].tolist() == [0, 1, 1, 1, 1, 1]
 
 

@@ -43,7 +43,7 @@ def rank_hippo(loaded: Loaded, asked: Asked, *, k: int, config: SearchConfig, cl
 def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Scored:
     """Scores of all passages: in the pool, sums of weight · evidence; all others lie below the least of them.
 
-    With the reranking lead or none, the masses that order the graph, in units of the seeds; a leader has twice the greatest.
+    With the reranking lead or none, masses in units of the seeds, of which a leader has twice the greatest.
     """
     worked = work_out(loaded, asked, config=config, clock=clock)
     with clock("weigh"):
