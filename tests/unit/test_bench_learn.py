@@ -135,8 +135,9 @@ def test_figures_are_those_worked_out_by_hand() -> None:
 
 
 def test_of_equal_scores_the_lower_passage_comes_first() -> None:
-    gold = (np.arange(100) == 1)[None]
-    pools = Pools(np.zeros((1, 100, KINDS)), gold, np.ones((1, 100), bool), np.ones(1, np.int32))
+    evidence, gold = np.zeros((1, 1000, KINDS)), (np.arange(1000) == 3)[None]
+    evidence[0, 1::2, 0] = 1.0
+    pools = Pools(evidence, gold, np.ones((1, 1000), bool), np.ones(1, np.int32))
     assert measured(pools, [0], np.ones(1))[0].tolist() == [0, 1, 1, 1, 1, 1]
 
 
