@@ -32,9 +32,8 @@ from hippogpu.store import Manifest, Snapshot
 from hippogpu.store.opening import Opened, open_current, read_pointer
 from hippogpu.types import Explanation, Hit, Passage, Ranking
 
-# Rows of this many bytes a node and a passage are alive at once while a batch is solved and selected. A walk of few
-# questions works on 8 columns.
-_BYTES_A_NODE, _BYTES_A_PASSAGE = 64, 32
+# Rows of this many bytes a node are alive at once while a batch is solved. A walk of few questions works on 8 columns.
+_BYTES_A_NODE = 64
 
 
 class _Generation:
@@ -214,8 +213,8 @@ class Searcher:
 
     def _batch_size(self, generation: _Generation, config: SearchConfig) -> int:
         passages, nodes = len(generation.snapshot.passages), generation.snapshot.graph.nodes
-        walks = method_of(config.method).needs(generation.loaded(), config).walks
-        a_question = _BYTES_A_NODE * nodes * walks + _BYTES_A_PASSAGE * passages
+        needs = method_of(config.method).needs(generation.loaded(), config)
+        a_question = _BYTES_A_NODE * nodes * needs.walks + needs.passage_bytes * passages
         return max(1, self._budget_bytes // max(a_question, 1))
 
     def _batches(

@@ -18,10 +18,10 @@ NO_SCORES: Floats = np.empty(0, np.float32)
 
 
 class Needs(NamedTuple):
-    """What a method takes of each question, and whether it holds a row of all nodes for it.
+    """What a method takes of each question, and what it holds for it meanwhile.
 
     passages : its vector to compare with passages · facts : that for facts and phrases · filter : a filter of facts
-    entities : its entities
+    entities : its entities · walks : a row of all nodes · passage_bytes : so many bytes a passage
     """
 
     passages: bool = False
@@ -29,9 +29,10 @@ class Needs(NamedTuple):
     filter: bool = False
     entities: bool = False
     walks: bool = False
+    passage_bytes: int = 32
 
     def joined(self, other: Needs) -> Needs:
-        return Needs(*(one or two for one, two in zip(self, other, strict=True)))
+        return Needs(*(max(pair) for pair in zip(self, other, strict=True)))
 
 
 class EntityVectors(NamedTuple):

@@ -13,9 +13,9 @@ from hippogpu import Index, RunConfig, SearchConfig, Searcher
 from hippogpu.config import FilterName
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import IndexMissingError, UsageError
-from hippogpu.methods import METHODS, QuestionEntities, Verdict
+from hippogpu.methods import METHODS, Needs, QuestionEntities, Verdict
 from hippogpu.methods.bm25 import NO_WORD
-from hippogpu.searcher import _BYTES_A_NODE, _BYTES_A_PASSAGE
+from hippogpu.searcher import _BYTES_A_NODE
 
 QUESTIONS = ["who wrote notes?", "what did Charles Babbage build?", "steam"]
 
@@ -103,7 +103,7 @@ def test_batches_of_one_rank_as_one_batch(made: Path, method: Any) -> None:
 
 def test_batches_come_as_each_is_finished(made: Path) -> None:
     reader, embedder = Searcher.open(made, embedder=(counting := Counting())), counting
-    reader._budget_bytes = 2 * (_BYTES_A_NODE * 15 + _BYTES_A_PASSAGE * 5)
+    reader._budget_bytes = 2 * (_BYTES_A_NODE * 15 + Needs().passage_bytes * 5)
     batches = reader.rank_batches(QUESTIONS, k=1, config=SearchConfig(method="hippo2", solver="power"))
     assert (len(next(batches)), len(embedder.texts)) == (2, 2)
     assert [len(batch) for batch in batches] == [1]
