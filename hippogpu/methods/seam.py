@@ -32,7 +32,14 @@ class Needs(NamedTuple):
     passage_bytes: int = 32
 
     def joined(self, other: Needs) -> Needs:
-        return Needs(*(max(pair) for pair in zip(self, other, strict=True)))
+        return Needs(
+            passages=self.passages or other.passages,
+            facts=self.facts or other.facts,
+            filter=self.filter or other.filter,
+            entities=self.entities or other.entities,
+            walks=self.walks or other.walks,
+            passage_bytes=max(self.passage_bytes, other.passage_bytes),
+        )
 
 
 class EntityVectors(NamedTuple):
