@@ -72,7 +72,9 @@ def test_every_id_names_its_passage_and_every_passage_is_ranked(corpus: list[Pas
         index_of(Path(folder), corpus, config=config)
         passages = load_snapshot(Path(folder), current_manifest(Path(folder))).passages
         assert [passages.named(number) for number in range(len(corpus))] == corpus
-        (ranking,) = Searcher.open(Path(folder)).rank(["what did ada build?"], k=99, config=SearchConfig(method="hippo2"))
+        (ranking,) = Searcher.open(Path(folder)).rank(
+            ["what did ada build?"], k=99, config=SearchConfig(method="hippo2")
+        )
         assert {hit.passage.text for hit in ranking.hits} == {passage.text for passage in corpus}
         assert ranking.fallback is not None or sum(hit.score for hit in ranking.hits) <= 1 + 1e-6
 

@@ -55,7 +55,10 @@ def copied(kept: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(kept, tmp_path / "small.hippo"))
 
 
-RUNS_CODE = r"pickle|import marshal|marshal\.|shelve|dill|\beval\(|\bexec\(|shell\s*=\s*True|os\.system|allow_pickle\s*=\s*True|yaml\.|joblib"
+RUNS_CODE = (
+    r"pickle|import marshal|marshal\.|shelve|dill|\beval\(|\bexec\(|shell\s*=\s*True|os\.system|yaml\.|joblib"
+    r"|allow_pickle\s*=\s*True"
+)
 
 
 def test_nothing_in_the_package_runs_what_it_reads() -> None:
