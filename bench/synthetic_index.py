@@ -170,7 +170,7 @@ def write_index(root: Path, passages: int, *, width: int = 384, seed: int = 0) -
         **write_vectors(root, **{name: unit_rows(rows, width, random) for name, rows in sizes.items()}),
         **write_graph(root, graph, synonyms),
     }
-    counts = counts_of(stored, tables, synonyms, graph)
+    counts = counts_of(stored, tables, synonyms, graph, names=None)
     encoder = Encoder(f"hashing-{width}", width, f"hashing:{width}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(1, now, version("hippogpu"), config, encoder, counts, files)
