@@ -13,6 +13,7 @@ from hippogpu.cli.why import explanation_lines
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import UsageError
 from hippogpu.methods.explaining.hippo import KeptBefore
+from hippogpu.methods.given_entities import GivenEntities
 from hippogpu.types import Evidence, KeptFact, Passage
 
 pytest.importorskip("bm25s")
@@ -40,6 +41,17 @@ def test_the_shares_of_all_its_walks_sum_to_the_mass_that_the_method_has(made: P
     for one in found.values():
         assert one.own + sum(seed.mass for seed in one.seeds) + one.others == pytest.approx(one.mass)
         assert min(one.own, one.others, *(seed.mass for seed in one.seeds)) >= -SERVED
+
+
+@pytest.mark.parametrize("link", ["entity", "phrase"])
+def test_links_without_facts_are_explained_as_they_were_ranked(made: Path, link: str) -> None:
+    reader = GivenEntities({QUESTION: ["Charles Babbage", "Ada Lovelace"]})
+    config = replace(HIPPO, link=link, entities="given", names=False)  # type: ignore[arg-type]
+    searcher = Searcher.open(made, entity_reader=reader)
+    (ranking,) = searcher.rank([QUESTION], k=9, config=config)
+    (found,) = searcher.explain([ranking], k=9, config=config)
+    assert [seed.phrase for seed in found[0].seeds] == [seed.phrase for seed in ranking.seeds] != []
+    assert sum(seed.mass for one in found for seed in one.seeds) > 0
 
 
 def test_without_reranking_the_order_is_that_of_the_masses(made: Path) -> None:

@@ -9,8 +9,11 @@ import numpy as np
 from hippogpu.backends import Graph
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
+from hippogpu.methods import starts
 from hippogpu.methods.explaining.carried import Source
+from hippogpu.methods.explaining.naming import phrase_number
 from hippogpu.methods.explaining.starting import Started, places_of, with_degrees
+from hippogpu.methods.facts import Recognised
 from hippogpu.methods.filter import Verdict
 from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled
 from hippogpu.methods.hippo.focus import fact_factors, facts_behind
@@ -18,8 +21,10 @@ from hippogpu.methods.hippo.hubs import walked_edges
 from hippogpu.methods.hippo.masses import dense_line
 from hippogpu.methods.hippo.method import Worked, work_out
 from hippogpu.methods.hippo.weights import weights_for
+from hippogpu.methods.linking import Linked, seed_divisors
 from hippogpu.methods.loaded import Clock, Loaded, Queries
 from hippogpu.methods.seam import Asked
+from hippogpu.methods.seeds import linked_seeds
 from hippogpu.types import AnyFloats, Csr, Evidence, Floats, KeptFact, Ranking
 
 
@@ -43,7 +48,8 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
     The masses are those that order the passages outside the pool; scores in the pool are the weighed evidence.
     """
     asked = Asked([ranking.query], question, fact_filter=KeptBefore(ranking.facts))
-    worked = work_out(loaded, asked, config=config, clock=Clock())
+    started = _linked_before(loaded, ranking, config) if config.link == "entity" else None
+    worked = work_out(loaded, asked, config=config, clock=Clock(), started=started)
     first = len(loaded.snapshot.passages)
     places = _checked_places(loaded, ranking, worked, first)
     plain = _plain_graph(loaded, config)
@@ -67,6 +73,14 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
         masses=worked.masses.total(config)[0] / unit,
         evidence=lambda row: _weighed(loaded, worked.pools[0], row, config),
     )
+
+
+def _linked_before(loaded: Loaded, ranking: Ranking, config: SearchConfig) -> starts.Started:
+    """The phrases that the ranking's entities were linked to, so that no question is read again."""
+    numbers = (phrase_number(loaded.snapshot.tables.phrases, entity.phrase) for entity in ranking.entities)
+    linked = Linked(tuple((number, 1.0) for number in numbers if number is not None), ranking.entities)
+    seeds = linked_seeds(linked.phrases, seed_divisors(loaded, config))
+    return starts.Started([dict([*seeds.items()][: config.top_phrases])], [Recognised(())], [linked])
 
 
 def _checked_places(loaded: Loaded, ranking: Ranking, worked: Worked, first: int) -> dict[str, int]:

@@ -68,10 +68,12 @@ def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Cl
     )
 
 
-def work_out(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock) -> Worked:
-    """Walks and evidence of a batch."""
+def work_out(
+    loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Clock, started: Started | None = None
+) -> Worked:
+    """Walks and evidence of a batch. started: what it starts from, where that is known already."""
     _check(config)
-    started = _from_facts(loaded, asked, config, clock)
+    started = started or _from_facts(loaded, asked, config, clock)
     with clock("lexical"):
         lexical = lexical_scores(loaded, asked.texts, config=config).astype(np.float64)
         lexical /= np.maximum(lexical.max(axis=1, keepdims=True), np.finfo(float).tiny)
