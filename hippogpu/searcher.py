@@ -123,7 +123,8 @@ class Searcher:
             if changed:
                 _check_encoder(snapshot.manifest, self._tools.embedder, self._root)
                 newest = _Generation(snapshot, self._backend)
-                # What is damaged is found here, and the first question after pays for no loading.
+                # What is damaged is found here, and the first question after pays for no loading of arrays. What
+                # methods derive of the texts (words, names) is made when it is first asked for.
                 newest.loaded(earlier=held.held())
                 self._generation = newest
             self._pointer = pointer

@@ -11,7 +11,7 @@ import typer
 from hippogpu.cli import options
 from hippogpu.cli.encoders import readers_encoder
 from hippogpu.cli.opening import Opened, entity_source, open_searcher
-from hippogpu.cli.output import note, note_list, people, print_json, progress, table
+from hippogpu.cli.output import note, note_list, people, print_json, printable, progress, table
 from hippogpu.cli.runs import Job, write_file
 from hippogpu.cli.variants import settings_of
 from hippogpu.cli.why import Why, show_explanations, with_explanations
@@ -99,8 +99,8 @@ def _answer(opened: Opened, asked: list[tuple[str | None, str]], k: int, why: Wh
     unread = searcher.manifest.counts.get("without_record", 0)
     if unread and searcher.manifest.counts["facts"]:
         note(
-            f"{unread:,} of {searcher.manifest.counts['passages']:,} passages could not be read: they have no facts "
-            "and rank low. Index them again; --method dense needs no facts.",
+            f"{unread:,} of {searcher.manifest.counts['passages']:,} passages have no facts, as nothing could read "
+            "them: they are found by their words and vectors alone. What was wrong, 'index' says when it is run again.",
             quiet=quiet,
         )
     batches = searcher.rank_batches([text for _, text in asked], k=k, config=settings)
@@ -148,9 +148,9 @@ def show_ranking(ranking: Ranking, *, why: bool, gold: tuple[str, ...] = (), den
         rows.append(row)
     out.print(table(ranking.query, columns, rows))
     if ranking.fallback:
-        out.print(f"Note: {ranking.fallback}.")
+        out.print(f"Note: {printable(ranking.fallback)}.", markup=False)
     if ranking.filter_failure:
-        out.print(f"Note: the filter could not judge the facts: {ranking.filter_failure}.")
+        out.print(f"Note: the filter could not judge the facts: {printable(ranking.filter_failure)}.", markup=False)
     if why and ranking.entities:
         linked = [[entity.name, entity.phrase, f"{entity.similarity:.3f}"] for entity in ranking.entities]
         out.print(table("entities of the question", ["entity", "phrase", "similarity"], linked))

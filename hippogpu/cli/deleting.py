@@ -262,9 +262,9 @@ def _show(folder: Path, value: dict[str, Any], *, json: bool, quiet: bool) -> No
         people().print(table("Passages", ["deleted", "not there", "edges gone"], [row]))
         if "generation" in value:
             left = value["counts"]["ids"]
-            people().print(f"{folder}: generation {value['generation']}, {left:,} passages left.")
+            people().print(f"{folder}: generation {value['generation']}, {left:,} passages left.", markup=False)
         else:
-            people().print(f"{folder}: nothing was deleted.")
+            people().print(f"{folder}: nothing was deleted.", markup=False)
     if value.get("recovered"):
         note(
             f"{value['recovered']:,} records of other passages are lost from the extraction logs; what the index has "

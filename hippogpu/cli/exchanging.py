@@ -73,7 +73,7 @@ def export(
         print_json({**value, "rows": dict(report.rows), **lists})
     else:
         people().print(table(f"{target}, {report.form}", ["what", "rows"], count_rows(report.rows)))
-        people().print(f"{target}: {report.bytes / 2**20:,.1f} MiB.")
+        people().print(f"{target}: {report.bytes / 2**20:,.1f} MiB.", markup=False)
     for line in report.notes:
         note(line, quiet=quiet)
     note_list(

@@ -151,10 +151,10 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
     )
     show_extraction(value["extraction"])
     if "generation" not in value:
-        out.print(f"{folder}: nothing was built.")
+        out.print(f"{folder}: nothing was built.", markup=False)
         return
     if not value["changed"]:
-        out.print(f"{folder}: nothing new; generation {value['generation']} stays current.")
+        out.print(f"{folder}: nothing new; generation {value['generation']} stays current.", markup=False)
     out.print(table(f"Index, generation {value['generation']}", ["what", "count"], count_rows(value["counts"])))
     if value["triples_dropped"]:
         out.print(table("Triples left out of the graph", ["reason", "count"], count_rows(value["triples_dropped"])))

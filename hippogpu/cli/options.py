@@ -26,7 +26,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no n
 ConfigFile = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", help="TOML with the tables [index], [search], [run], [llm] and [extract]."
+        "--config", metavar="FILE", help="TOML with the tables [index], [search], [run], [llm], [extract] and [answer]."
     ),
 ]
 Backend = Annotated[BackendName | None, typer.Option("--backend", help="Where the arithmetic runs (default auto).")]
@@ -64,7 +64,7 @@ Extractor = Annotated[
 Url = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="Address of an OpenAI-compatible server: https://host/v1.")
 ]
-Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Language model that reads the passages.")]
+Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="Language model that is asked.")]
 PromptingRule = Annotated[
     Prompting | None,
     typer.Option("--prompting", help="Ask for entities, then triples (default), or for both at once: half the tokens."),
@@ -109,7 +109,9 @@ Entities = Annotated[
 ]
 Link = Annotated[
     LinkName | None,
-    typer.Option("--link", help="What links a question to phrases in hippo2: facts (default), its entities, itself."),
+    typer.Option(
+        "--link", help="What links a question to phrases in hippo and hippo2: facts (default), its entities, itself."
+    ),
 ]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A setting of [search]; repeatable.")

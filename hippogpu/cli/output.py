@@ -97,10 +97,10 @@ class _Lines:
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     """A table whose number columns stand right."""
-    made = Table(title=title, title_justify="left")
+    made = Table(title=escape(printable(title)), title_justify="left")
     for number, column in enumerate(columns):
         right = bool(rows) and all(_is_number(row[number]) for row in rows)
-        made.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
+        made.add_column(escape(printable(column)), justify="right" if right else "left", overflow="fold", no_wrap=right)
     for row in rows:
         made.add_row(*(escape(printable(cell)) for cell in row))
     return made

@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_be_written_is_named(corpus: Path) -> None:
 def test_a_search_tells_of_passages_that_were_not_read(corpus: Path, server: LlmServer) -> None:
     server.model = lambda body: "No." if "Note 1\n" in last_user_message(body) else read_passage(body)
     index(server.url)
-    assert "1 of 20 passages could not be read" in run_verb(app, "search", "x.hippo", "Who met Ada?").err
+    assert "1 of 20 passages have no facts" in run_verb(app, "search", "x.hippo", "Who met Ada?").err
 
 
 def test_the_configured_model_is_taken_without_being_named(corpus: Path, server: LlmServer) -> None:

@@ -102,6 +102,14 @@ def test_control_characters_and_markup_of_a_passage_reach_no_terminal(root: Path
     assert "1. [red]Ada\\x1b[2J (p1)" in out
 
 
+@pytest.mark.parametrize(
+    "question", ["What is [/foo] in Ashwick?", "Was [bold red]Ada[/bold red] here?", "[link=x]a[/link]"]
+)
+def test_markup_of_a_question_is_printed_as_it_is(folder: str, question: str) -> None:
+    ran = run_verb(app, "search", folder, question, "-k", "1")
+    assert (ran.code, question in ran.out) == (0, True)
+
+
 def test_shares_too_small_to_tell_are_left_out() -> None:
     seeds = (SeedShare("rome", 0.3), SeedShare("paris", 0.0001), SeedShare("oslo", 0.006))
     one = Explanation(THIS, 1.0, 1.0, own=0.6, seeds=seeds, others=0.0939)

@@ -235,6 +235,17 @@ def test_the_threshold_of_the_ensemble_is_a_setting(made: Path) -> None:
     assert unsure.tolist() != sure.tolist()
 
 
+def test_a_link_just_at_the_threshold_of_the_ensemble_is_uncertain(made: Path) -> None:
+    here, names = loaded(made), [["steam", "an entity that is no phrase"]]
+    (told,) = rank(here, ["steam?"], SearchConfig(method="ensemble"), names)
+    least = min(entity.similarity for entity in told.entities)
+    at, above, below = (
+        method_rows(here, ["steam?"], SearchConfig(method="ensemble", certain=certain), names)[0].tolist()
+        for certain in (least, np.nextafter(least, 1.0), np.nextafter(least, -1.0))
+    )
+    assert (at == above, at == below) == (True, False)
+
+
 def test_entities_are_encoded_without_an_instruction_and_as_phrases_are(made: Path) -> None:
     vectors = entities_of([["Ada LOVELACE!"]]).vectors
     assert vectors[0] == pytest.approx(HashingEmbedder(WIDTH).encode(["ada lovelace"])[0])
