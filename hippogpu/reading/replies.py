@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -31,6 +32,12 @@ _MARKER = re.compile(
 _CITATION = re.compile(r"\[(\d{1,6}(?:\s?[,;]\s?\d{1,6}){0,20})\]")
 _NUMBER = re.compile(r"\d{1,6}")
 _ITEMS = ("number", "fact", "id", "passage", "index")
+# Under these a reply keeps something; a list under another name, as "drop", may say the opposite.
+_KEPT = (
+    *("keep", "kept", "keeps", "to keep", "facts to keep", "keep facts", "kept facts", "keep numbers", "kept numbers"),
+    *("numbers", "facts", "fact", "triples", "selected", "selected facts", "relevant", "relevant facts"),
+)
+_LISTED = re.compile(r"[\[(]?\s?\d{1,6}(?:\s?(?:[,;]|and|[,;] and)\s?\d{1,6}){1,200}\s?[\])]?\.?")
 
 
 class KeptNumbers(NamedTuple):
@@ -59,7 +66,8 @@ def kept_reader(candidates: Sequence[KeptFact]) -> Callable[[str], Read[KeptNumb
     """Reads replies that name candidates by their number from 1, or by their three fields.
 
     A number or fact that is none of the candidates is counted and dropped: it is never taken for its neighbour.
-    A number below 1 shows that the model counts from elsewhere, so that nothing of the reply can be believed.
+    A number below 1 shows that the model counts from elsewhere, so that nothing of the reply can be believed; and an
+    object that keeps nothing by name ("keep", "kept facts", …) may tell what it drops, which is a fault.
     """
     texts = [fact_text(*fact[:3]) for fact in candidates]
 
@@ -68,6 +76,13 @@ def kept_reader(candidates: Sequence[KeptFact]) -> Callable[[str], Read[KeptNumb
         if found.truncated:
             return Read(None, truncated=True)
         value = found.values[0].value if len(found.values) == 1 else None
+        told = text
+        if isinstance(value, dict) and not _is_fact(value):
+            names = [key for name in _KEPT for key in value if normalise(key) == name]
+            if not names:
+                return Read(None, f"the reply names nothing to keep: its keys are {list(value)[:5]}")
+            value = value[names[0]]
+            told = json.dumps({"triples": value}, default=str) if isinstance(value, list | dict) else ""
         items = _items(value)
         if items is not None:
             if items and all(isinstance(item, bool) for item in items):
@@ -76,7 +91,7 @@ def kept_reader(candidates: Sequence[KeptFact]) -> Callable[[str], Read[KeptNumb
             whole = [number for number in numbers if number is not None]
             if len(whole) == len(items):
                 return _of_numbers(whole, len(texts))
-        return _of_facts(text, texts)
+        return _of_facts(told, texts)
 
     return read
 
@@ -180,15 +195,20 @@ def _of_facts(text: str, texts: Sequence[tuple[str, str, str]]) -> Read[KeptNumb
 
 
 def _items(value: object) -> list[object] | None:
-    """The one list that a reply's value is or holds; a number alone is a list of itself. None when there is none."""
+    """The list that a reply's value is; a number alone is a list of itself, "1, 3" of two. None when there is none."""
     if isinstance(value, UnclosedList | UnclosedDict):
         return None
-    if isinstance(value, dict):
-        lists = [item for item in value.values() if isinstance(item, list)]
-        value = lists[0] if len(lists) == 1 else None
     if isinstance(value, list):
         return [_item(item) for item in value]
+    if isinstance(value, str) and _LISTED.fullmatch(value.strip()):
+        return list(_NUMBER.findall(value))
+    value = _item(value)
     return [value] if _whole(value) is not None else None
+
+
+def _is_fact(value: dict[str, object]) -> bool:
+    """Whether an object is one fact that is written out."""
+    return "subject" in {normalise(key) for key in value}
 
 
 def _item(item: object) -> object:

@@ -37,6 +37,11 @@ def kept(text: str) -> Read[KeptNumbers]:
         "<think>Facts 1, 2 and 3.</think>\n[1, 3]",
         '{"keep": ["1", "3."]}',
         '{"Kept facts": [1.0, 3.0]}',
+        '{"keep": "1, 3"}',
+        '{"keep": "[1; 3]"}',
+        '{"drop": [2], "keep": [1, 3]}',
+        '{"keep": [["Orla Fenwick", "founded", "Fenwick Quartet"], ["Orla Fenwick", "was born in", "Perth"]], '
+        '"drop": [["fenwick quartet", "is based in", "leith"]]}',
         '{"keep": [{"number": 1}, {"number": 3}]}',
         "[true, false, true]",
         '{"fact": [["Orla Fenwick", "founded", "Fenwick Quartet"], ["Orla Fenwick", "was born in", "Perth."]]}',
@@ -46,6 +51,21 @@ def kept(text: str) -> Read[KeptNumbers]:
 )
 def test_facts_are_kept_by_number_or_by_their_words(text: str) -> None:
     assert kept(text) == Read(KeptNumbers((0, 2), 0))
+
+
+@pytest.mark.parametrize("text", ['{"keep": 2}', '{"kept": "2"}', '{"keep": {"number": 2}}', "2"])
+def test_one_number_is_a_list_of_itself(text: str) -> None:
+    assert kept(text) == Read(KeptNumbers((1,), 0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"drop": [1, 2]}', '{"leave out": [1]}', '{"drop": [["orla fenwick", "founded", "fenwick quartet"]]}', "{}"],
+)
+def test_a_list_under_another_name_is_a_fault_and_not_taken_for_what_is_kept(text: str) -> None:
+    read = kept(text)
+    assert read.value is None
+    assert "nothing to keep" in str(read.fault)
 
 
 @pytest.mark.parametrize("text", ['{"keep": []}', "[]"])
@@ -69,7 +89,17 @@ def test_what_is_no_candidate_is_dropped_and_counted_never_taken_for_its_neighbo
 
 
 @pytest.mark.parametrize(
-    "text", ["", "Sure! I keep the first.", '{"keep": [0, 1]}', '{"keep": "all"}', "[1] and [2]", "[true]", "null"]
+    "text",
+    [
+        "",
+        "Sure! I keep the first.",
+        '{"keep": [0, 1]}',
+        '{"keep": "all"}',
+        "[1] and [2]",
+        "[true]",
+        "null",
+        '{"keep": [[a?, b]]}',
+    ],
 )
 def test_a_reply_that_cannot_be_believed_has_a_fault_and_no_value(text: str) -> None:
     read = kept(text)
