@@ -16,7 +16,8 @@ from hippogpu.types import Seed
 DENSE_ALONE = "ranked by dense similarity alone"
 NO_FACT = f"no fact was kept: {DENSE_ALONE}"
 NOT_LINKED = f"the question was linked to no phrase: {DENSE_ALONE}"
-UNREAD = f"the entities of the question could not be read ({{}}): {DENSE_ALONE}"
+UNREAD_ENTITIES = "the entities of the question could not be read"
+UNREAD = f"{UNREAD_ENTITIES} ({{}}): {DENSE_ALONE}"
 
 _NOTHING_KEPT, _NOTHING_LINKED = Recognised(()), Linked(())
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hippogpu.config import AnswerConfig, SearchConfig
 from hippogpu.llm import Llm
+from hippogpu.methods.starts import UNREAD_ENTITIES
 from hippogpu.reading.asking import Cost
 from hippogpu.reading.ircot import Ranks, Retrieved, retrieve
 from hippogpu.reading.qa import Answer, read_answers
@@ -36,7 +37,11 @@ class Answered(NamedTuple):
         if self.retrieved is not None and self.retrieved.failure is not None:
             return f"no further thought: {self.retrieved.failure}"
         failure = self.ranking.filter_failure
-        return None if failure is None else f"facts not judged: {failure}"
+        if failure is not None:
+            return f"facts not judged: {failure}"
+        # After several searches a reason stands behind the number of its search.
+        fallback = self.ranking.fallback
+        return fallback if fallback is not None and UNREAD_ENTITIES in fallback else None
 
 
 def answer_questions(

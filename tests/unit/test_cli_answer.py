@@ -258,6 +258,18 @@ def test_a_filter_that_fails_for_a_question_is_told_and_its_answer_given(folder:
     assert values[3]["answer"] is not None
 
 
+@pytest.mark.parametrize(
+    "more", [("--method", "hippo1"), ("--set", "link=entity", "--method", "hippo"), ("--method", "hippo1", "--ircot")]
+)
+def test_entities_that_could_not_be_read_are_told_and_the_answer_given(
+    folder: Path, server: LlmServer, more: tuple[str, ...]
+) -> None:
+    server.rule = lambda asked: Answer(500, error("No.")) if read_keys(asked.body) == ["entities"] else None
+    ran, (value, last) = answer(server.url, "Whom did Erik Hort meet?", "--entities", "llm", *more)
+    assert (ran.code, value["answer"] is not None, last["summary"]["degraded"]) == (1, True, 1)
+    assert "entities of the question could not be read" in value["degraded"]
+
+
 def test_each_task_may_have_a_model_of_its_own(folder: Path, server: LlmServer) -> None:
     Path("c.toml").write_text(f'[llm]\nurl = "{server.url}"\nmodel = "big"\n[llm.filter]\nmodel = "small"\n')
     models: list[str] = []

@@ -18,10 +18,11 @@ from hippogpu.methods.lexical import lexical_scores
 from hippogpu.methods.linking import seed_divisors
 from hippogpu.methods.loaded import Clock, Loaded, Ranked, min_max
 from hippogpu.methods.seam import NO_ROWS, NO_SCORES, Asked, Method, Needs, Scored, best_of
-from hippogpu.methods.starts import Started, named_seeds, start, starting_needs, told
+from hippogpu.methods.starts import UNREAD_ENTITIES, Started, named_seeds, start, starting_needs, told
 from hippogpu.types import AnyFloats
 
 NO_START = "no fact was kept and no phrase is named: ranked by texts, and the walk from them, alone"
+UNREAD = f"{UNREAD_ENTITIES} ({{}}): ranked by names and texts, and the walk from them, alone"
 
 # Measured at 6,119 passages: what is alive at once for each question and passage, and what focus adds.
 _BYTES, _FOCUSED_BYTES = 72, 52
@@ -52,11 +53,8 @@ def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Cl
     with clock("weigh"):
         scores = _scores(worked, config)
     solver = solver_of(loaded, config)
-    # In an index of user edges alone every question walks from its passages, as in hippo2.
-    without = len(loaded.snapshot.tables.facts) or not loaded.snapshot.graph.nonzeros
     rows = [
-        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=NO_START if without and not (seeds or named) else None)
-        for seeds, named in zip(worked.started.seeds, worked.named, strict=True)
+        Ranked(NO_ROWS, NO_SCORES, solver=solver, fallback=_fallback(loaded, worked, i)) for i in range(len(scores))
     ]
     ranked = told(loaded, worked.started, rows)
     return Scored(
@@ -66,6 +64,16 @@ def score_hippo(loaded: Loaded, asked: Asked, *, config: SearchConfig, clock: Cl
             for row, named in zip(ranked, worked.named, strict=True)
         ],
     )
+
+
+def _fallback(loaded: Loaded, worked: Worked, question: int) -> str | None:
+    """Why a question starts from less than was meant, None when it does not."""
+    failure = worked.started.linked[question].failure
+    if failure is not None:
+        return UNREAD.format(failure)
+    # In an index of user edges alone every question walks from its passages, as in hippo2.
+    without = len(loaded.snapshot.tables.facts) or not loaded.snapshot.graph.nonzeros
+    return NO_START if without and not (worked.started.seeds[question] or worked.named[question]) else None
 
 
 def work_out(
