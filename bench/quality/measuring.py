@@ -23,11 +23,14 @@ from hippogpu.evaluate import (
     Evaluation,
     Gold,
     Level,
-    ask,
+    Named,
+    ask_named,
     evaluate,
     mean_intervals,
+    one_id_each,
     paired_differences,
     ranked_ids,
+    titles_of,
     to_titles,
 )
 from hippogpu.searcher import Searcher
@@ -78,8 +81,8 @@ def open_bench(recipe: Recipe, root: Path, folder: Path, embedder: Embedder, con
     if recipe.qrels:
         gold = read_qrels(folder / recipe.qrels).scores
     aliases, count = searcher.aliases(), searcher.manifest.counts["passages"]
-    rows = (searcher.passage(row) for row in range(count))
-    titles = {id_: passage.title for passage in rows for id_ in aliases[passage.id] if passage.title}
+    titles = titles_of((searcher.passage(row) for row in range(count)), aliases)
+    gold, _ = one_id_each(gold, aliases)
     return Bench(recipe, searcher, Questions(read.queries, gold, aliases, titles, count), configs, root, once)
 
 
@@ -93,18 +96,28 @@ def rank_rows(bench: Bench, rows: Sequence[Row]) -> Iterator[Ranked]:
 
 
 def rank_row(bench: Bench, row: Row, searcher: Searcher) -> Ranked:
-    """The questions ranked by a row's settings, and measured at the recipe's level."""
+    """The questions ranked by a row's settings, so deep that each has k names, and measured at the recipe's level."""
     asked, level = bench.questions, _level(bench.recipe)
-    rankings = ask(searcher, asked.queries, k=bench.recipe.k, config=row.settings, passages=asked.passages)
-    ranked = {
-        query.id: ranked_ids((hit.passage for hit in ranking.hits), asked.aliases, asked.gold.get(query.id, ()))
-        for query, ranking in zip(asked.queries, rankings, strict=True)
-    }
+    found = named(bench, asked.queries, row, searcher)
+    ranked: Mapping[str, Sequence[str]] = {query.id: one.names for query, one in zip(asked.queries, found, strict=True)}
     gold, known = asked.gold, {name for names in asked.aliases.values() for name in names}
     if level == "title":
-        by_title = to_titles(ranked, gold, asked.titles)
-        ranked, gold, known = by_title.ranked, by_title.gold, known | set(asked.titles.values())
-    return Ranked(row, rankings, evaluate(ranked, gold, depth=bench.recipe.k, known=known, level=level))
+        gold, known = to_titles({}, gold, asked.titles).gold, known | set(asked.titles.values())
+    evaluation = evaluate(ranked, gold, depth=bench.recipe.k, known=known, level=level)
+    return Ranked(row, [one.ranking for one in found], evaluation)
+
+
+def named(bench: Bench, queries: Sequence[Query], row: Row, searcher: Searcher) -> list[Named]:
+    """The rankings of questions, in their order, with the ids or titles that are measured."""
+    asked, level = bench.questions, _level(bench.recipe)
+
+    def names(query: Query, ranking: Ranking) -> list[str]:
+        hits = (hit.passage for hit in ranking.hits)
+        ids = ranked_ids(hits, asked.aliases, asked.gold.get(query.id, ()))
+        return to_titles({"": ids}, {}, asked.titles).ranked[""] if level == "title" else ids
+
+    found = ask_named(searcher, queries, names, k=bench.recipe.k, config=row.settings, passages=asked.passages)
+    return sorted(found, key=lambda one: one.place)
 
 
 def with_compared(recipe: Recipe, rows: Sequence[Row]) -> list[Row]:
@@ -165,10 +178,10 @@ def batch_check(bench: Bench, found: Ranked) -> Check:
     Where the cut after the heaviest phrases falls among phrases of one weight, rounding decides who is a seed, and
     either ranking is right.
     """
-    asked, passages = bench.questions.queries[:_ALONE], bench.questions.passages
+    asked = bench.questions.queries[:_ALONE]
     same = 0
     for query, ranking in zip(asked, found.rankings, strict=False):
-        alone = ask(bench.searcher, [query], k=bench.recipe.k, config=found.row.settings, passages=passages)[0]
+        alone = named(bench, [query], found.row, bench.searcher)[0].ranking
         seeds = {"phrase_seeds": [seed._asdict() for seed in ranking.seeds]}
         tied = bool(ranking.seeds) and seeds_agree(alone, seeds) == "tie"
         same += tied or [hit.passage.id for hit in alone.hits] == [hit.passage.id for hit in ranking.hits]

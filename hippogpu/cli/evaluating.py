@@ -110,6 +110,7 @@ def evaluate(
         with ExitStack() as held:
             plain = Searcher.open(folder, embedder=embedder, run=configs.run)
             library = library_of(plain)
+            asked = asked.known_by(library)
             for column in columns:
                 searcher = _searcher(held, folder, column, configs, embedder, source, (url, model), quiet) or plain
                 measured.append(measure(searcher, library, asked, column, rules))

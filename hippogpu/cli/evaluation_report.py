@@ -90,7 +90,7 @@ def _how(first: Measured) -> str:
         if first.intervals
         else ""
     )
-    absent = len(first.evaluation.absent)
+    absent = "not known without an index" if first.absent is None else first.absent
     return f"{found}Gold that the index does not hold: {absent}. Questions without gold, left out: " + (
         f"{len(first.evaluation.without_gold)}."
     )

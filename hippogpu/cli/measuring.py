@@ -17,38 +17,49 @@ from hippogpu.evaluate import (
     Interval,
     Level,
     Ranked,
-    ask,
+    ask_named,
     evaluate,
     mean_intervals,
+    one_id_each,
     ranked_ids,
     read_run,
+    titles_of,
     to_titles,
 )
 from hippogpu.searcher import Searcher
-from hippogpu.types import Passage
+from hippogpu.types import Passage, Ranking
 
 
 class Asked(NamedTuple):
-    """The questions, their gold passages, and the lines of the input that were refused."""
+    """The questions, their gold passages, and the lines of the input that were refused.
+
+    merged : gold ids left out since the passage is gold under another of its ids; None where no index tells
+    """
 
     queries: tuple[Query, ...]
     gold: Gold
     refused: list[str]
+    merged: int | None = None
+
+    def known_by(self, library: Library) -> Asked:
+        """The same with one gold id for each passage of the index."""
+        gold, merged = one_id_each(self.gold, library.aliases)
+        return self._replace(gold=gold, merged=merged)
 
 
 class Library(NamedTuple):
-    """What can be found: every id of each passage by its first, and each passage by any of its ids."""
+    """What can be found: every id of each passage by its first, and the passage and the title of each id."""
 
     aliases: Mapping[str, Sequence[str]]
     passages: Mapping[str, Passage]
-
-    def titles(self) -> dict[str, str]:
-        """The title of each id that has one."""
-        return {id_: passage.title for id_, passage in self.passages.items() if passage.title}
+    titles: Mapping[str, str]
 
 
 class Measured(NamedTuple):
-    """One column: ids as ranked and names as measured (titles, at that level), the figures, and what fell back why."""
+    """One column: ids as ranked and names as measured (titles, at that level), the figures, and what fell back why.
+
+    absent : how much gold the index does not hold; None where no index tells
+    """
 
     name: str
     ids: Mapping[str, Sequence[str]]
@@ -58,11 +69,12 @@ class Measured(NamedTuple):
     intervals: Mapping[str, Interval] | None
     fallbacks: Mapping[str, int]
     source: Mapping[str, Any]
+    absent: int | None
 
     def as_json(self) -> dict[str, Any]:
         """The object of `eval --json`."""
         value = self.evaluation.as_json(self.name, self.intervals)
-        return {**value, **self.source, "fallbacks": dict(self.fallbacks), "absent": len(self.evaluation.absent)}
+        return {**value, **self.source, "fallbacks": dict(self.fallbacks), "absent": self.absent}
 
     def side(self) -> Ranked:
         """The column as one side of a comparison."""
@@ -91,22 +103,34 @@ def read_asked(queries: Path, qrels: Path | None) -> Asked:
 def library_of(searcher: Searcher) -> Library:
     """Ids, aliases and passages of the generation there is now."""
     aliases = searcher.aliases()
-    rows = (searcher.passage(row) for row in range(searcher.manifest.counts["passages"]))
-    return Library(aliases, {id_: passage for passage in rows for id_ in aliases.get(passage.id, [passage.id])})
+    rows = [searcher.passage(row) for row in range(searcher.manifest.counts["passages"])]
+    passages = {id_: passage for passage in rows for id_ in aliases.get(passage.id, [passage.id])}
+    return Library(aliases, passages, titles_of(rows, aliases))
 
 
 def measure(searcher: Searcher, library: Library, asked: Asked, column: Column, rules: Rules) -> Measured:
-    """The questions ranked by the column's settings, and measured."""
-    count = searcher.manifest.counts["passages"]
-    rankings = ask(searcher, asked.queries, k=rules.k, config=column.settings, passages=count)
-    ids = {
-        query.id: ranked_ids((hit.passage for hit in ranking.hits), library.aliases, asked.gold.get(query.id, ()))
-        for query, ranking in zip(asked.queries, rankings, strict=True)
-    }
-    reasons = [ranking.fallback for ranking in rankings if ranking.fallback]
-    reasons += [ranking.filter_failure for ranking in rankings if ranking.filter_failure]
-    source = {"settings": column.changed()}
-    return _measured(column.name, ids, asked, library, rules, Counter(reasons), source)
+    """The questions ranked by the column's settings, so deep that each has k ids or titles, and measured.
+
+    Of a ranking only ids and reasons are kept: the texts of all questions' hits would not fit.
+    """
+    count, level = searcher.manifest.counts["passages"], rules.level
+
+    def ids_of(query: Query, ranking: Ranking) -> list[str]:
+        return ranked_ids((hit.passage for hit in ranking.hits), library.aliases, asked.gold.get(query.id, ()))
+
+    def names_of(query: Query, ranking: Ranking) -> list[str]:
+        ids = ids_of(query, ranking)
+        return _titles(ids, library) if level == "title" else ids
+
+    found: dict[int, list[str]] = {}
+    reasons: Counter[str] = Counter()
+    for place, ranking, _ in ask_named(
+        searcher, asked.queries, names_of, k=rules.k, config=column.settings, passages=count
+    ):
+        found[place] = ids_of(asked.queries[place], ranking)
+        reasons.update(reason for reason in (ranking.fallback, ranking.filter_failure) if reason)
+    ids = {query.id: found[place] for place, query in enumerate(asked.queries)}
+    return _measured(column.name, ids, asked, library, rules, reasons, {"settings": column.changed()})
 
 
 def measure_run(file: Path, library: Library | None, asked: Asked, rules: Rules) -> tuple[Measured, list[str]]:
@@ -122,12 +146,11 @@ def measure_run(file: Path, library: Library | None, asked: Asked, rules: Rules)
     ids = {}
     for query in asked.queries:
         hits = (passages.get(id_, Passage(id_, "", "")) for id_ in run.ranked.get(query.id, ()))
-        ids[query.id] = ranked_ids(hits, library.aliases if library else {}, asked.gold.get(query.id, ()))[: rules.k]
-    ranked = {id_ for row in ids.values() for id_ in row}
+        ids[query.id] = ranked_ids(hits, library.aliases if library else {}, asked.gold.get(query.id, ()))
     source = {
         "run": run.tag,
         "unanswered": sum(query.id not in run.ranked for query in asked.queries),
-        "unknown_passages": len(ranked - passages.keys()) if library else None,
+        "unknown_passages": _unknown(ids, rules.k, library) if library else None,
     }
     refused = [str(refusal) for refusal in run.refusals]
     return _measured(f"{run.tag} ({file.name})", ids, asked, library, rules, {}, source), refused
@@ -137,12 +160,17 @@ def tell_gold(measured: Measured, library: Library | None, *, quiet: bool) -> No
     """Notes on gold that no ranking can find, and on what to do where it is gold of another kind."""
     absent = measured.evaluation.absent
     note_list(f"Gold {measured.evaluation.level}s that the index does not hold", absent, quiet=quiet)
-    titles = set(library.titles().values()) if library and measured.evaluation.level == "passage" else set()
+    titles = set(library.titles.values()) if library and measured.evaluation.level == "passage" else set()
     by_title = [name for name in absent if name in titles]
     if by_title:
         note(f"{len(by_title)} of them are titles, not ids: measure with --level title.", quiet=quiet)
     if measured.evaluation.without_gold:
         note(f"{len(measured.evaluation.without_gold)} questions have no gold passage and are left out.", quiet=quiet)
+    if measured.source.get("merged"):
+        note(
+            f"{measured.source['merged']} gold ids name a passage that is gold under another id: it counts once.",
+            quiet=quiet,
+        )
     if library is None:
         note("No index was named, so gold that is absent from the corpus cannot be told.", quiet=quiet)
 
@@ -157,14 +185,31 @@ def _measured(
     source: Mapping[str, Any],
 ) -> Measured:
     known = set(library.passages) if library else None
-    ranked, gold = ids, asked.gold
-    if rules.level == "title":
-        by_title = to_titles(ids, asked.gold, library.titles() if library else {})
-        ranked, gold = by_title.ranked, by_title.gold
-        known = known and known | set(library.titles().values() if library else ())
+    gold: Gold = asked.gold
+    ranked: Mapping[str, Sequence[str]] = {query: row[: rules.k] for query, row in ids.items()}
+    if rules.level == "title" and library is not None:
+        by_title = to_titles(ids, asked.gold, library.titles)
+        ranked, gold = {query: row[: rules.k] for query, row in by_title.ranked.items()}, by_title.gold
+        ids = {
+            query: [one for one in row if library.titles.get(one, one) in ranked[query]] for query, row in ids.items()
+        }
+        known = known and known | set(library.titles.values())
+    else:
+        ids = ranked
     evaluation = evaluate(ranked, gold, depth=rules.k, known=known, level=rules.level)
     intervals = mean_intervals(evaluation) if rules.intervals else None
-    return Measured(name, ids, ranked, gold, evaluation, intervals, fallbacks, source)
+    absent = None if known is None else len(evaluation.absent)
+    source = {**source, "merged": asked.merged}
+    return Measured(name, ids, ranked, gold, evaluation, intervals, fallbacks, source, absent)
+
+
+def _titles(ids: Sequence[str], library: Library) -> list[str]:
+    return to_titles({"": ids}, {}, library.titles).ranked[""]
+
+
+def _unknown(ids: Mapping[str, Sequence[str]], k: int, library: Library) -> int:
+    """Ids among the first k of a run that the index does not hold."""
+    return len({id_ for row in ids.values() for id_ in row[:k]} - library.passages.keys())
 
 
 def _gold(queries: tuple[Query, ...], qrels: Path | None) -> tuple[Gold, list[str]]:

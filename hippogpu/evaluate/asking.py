@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -13,13 +13,30 @@ from hippogpu.corpus import Query
 from hippogpu.embed import Embedder
 from hippogpu.types import Floats, Ranking
 
+# So many hits are held at once, with their texts: 65,536 of 1,000 characters are 64 MB.
+_HITS = 1 << 16
+
 
 class Ranker(Protocol):
     """What ranks passages for questions; a Searcher is one."""
 
-    def rank(self, questions: Sequence[str], *, k: int, config: SearchConfig) -> list[Ranking]:
-        """The k best passages for each question, in the questions' order."""
+    def rank_batches(self, questions: Sequence[str], *, k: int, config: SearchConfig) -> Iterator[list[Ranking]]:
+        """The k best passages for each question, in the questions' order, a batch at a time."""
         ...
+
+
+class Named(NamedTuple):
+    """The ranking of the question at a place, and the first k distinct names of its hits."""
+
+    place: int
+    ranking: Ranking
+    names: list[str]
+
+
+class _Block(NamedTuple):
+    place: int
+    ranking: Ranking
+    whole: bool
 
 
 class EncodedOnce:
@@ -55,18 +72,57 @@ def ask(ranker: Ranker, queries: Sequence[Query], *, k: int, config: SearchConfi
     A grouped question ranks all P passages and keeps its group's: the graph, its weights and the scaling of scores are
     those of the whole index, which is not the same as an index of the group alone.
     """
-    found: dict[int, Ranking] = {}
-    for grouped in (False, True):
-        places = [place for place, query in enumerate(queries) if (query.group is not None) is grouped]
-        if not places:
-            continue
-        depth = max(passages, k) if grouped else k
-        rankings = ranker.rank([queries[place].text for place in places], k=depth, config=config)
-        for place, ranking in zip(places, rankings, strict=True):
-            found[place] = _of_group(ranking, queries[place].group, k) if grouped else ranking
+    found = {
+        one.place: replace(one.ranking, hits=one.ranking.hits[:k])
+        for one in _ranked(ranker, queries, range(len(queries)), k, config, passages)
+    }
     return [found[place] for place in range(len(queries))]
 
 
-def _of_group(ranking: Ranking, group: str | None, k: int) -> Ranking:
-    hits = [hit for hit in ranking.hits if hit.passage.meta.get("group") == group]
-    return replace(ranking, hits=tuple(hits[:k]))
+def ask_named(
+    ranker: Ranker,
+    queries: Sequence[Query],
+    names: Callable[[Query, Ranking], Sequence[str]],
+    *,
+    k: int,
+    config: SearchConfig,
+    passages: int,
+) -> Iterator[Named]:
+    """As ask, to k distinct names a question, where several passages have one (chunks of a parent, a title).
+
+    names : the distinct names of a ranking's hits, best first
+    A question with fewer than k names is ranked again at double the depth, until it has them or all P passages are
+    ranked. Rankings come as each is finished, not in the questions' order, and are not kept here.
+    """
+    places: Sequence[int] = range(len(queries))
+    depth = k
+    while places:
+        short = []
+        for place, ranking, whole in _ranked(ranker, queries, places, depth, config, passages):
+            found = names(queries[place], ranking)
+            if len(found) < k and not whole:
+                short.append(place)
+            else:
+                yield Named(place, ranking, list(found[:k]))
+        places, depth = short, min(2 * depth, passages)
+
+
+def _ranked(
+    ranker: Ranker, queries: Sequence[Query], places: Sequence[int], depth: int, config: SearchConfig, passages: int
+) -> Iterator[_Block]:
+    """The questions at those places, ranked in blocks of few hits; whole where a greater depth finds nothing more."""
+    for grouped in (False, True):
+        chosen = [place for place in places if (queries[place].group is not None) is grouped]
+        k = max(passages, depth) if grouped else depth
+        size = max(1, _HITS // k)
+        for start in range(0, len(chosen), size):
+            block = iter(chosen[start : start + size])
+            texts = [queries[place].text for place in chosen[start : start + size]]
+            for batch in ranker.rank_batches(texts, k=k, config=config):
+                for ranking, place in zip(batch, block, strict=False):
+                    whole = k >= passages or len(ranking.hits) < k
+                    yield _Block(place, _of_group(ranking, queries[place].group) if grouped else ranking, whole)
+
+
+def _of_group(ranking: Ranking, group: str | None) -> Ranking:
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.meta.get("group") == group))

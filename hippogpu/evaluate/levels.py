@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from hippogpu.corpus.headings import TITLE_SEPARATOR
 from hippogpu.evaluate.measures import Gold
 from hippogpu.types import Passage
 
@@ -29,6 +30,55 @@ def ranked_ids(passages: Iterable[Passage], aliases: Mapping[str, Sequence[str]]
         names = [*parent, *aliases.get(passage.id, [passage.id])]
         ids.setdefault(next((name for name in names if name in wanted), names[0]))
     return list(ids)
+
+
+def one_id_each(gold: Gold, aliases: Mapping[str, Sequence[str]]) -> tuple[dict[str, dict[str, int]], int]:
+    """The gold with one id for each passage: of several the first, with the greatest relevance; how many were left out.
+
+    aliases : every id of a passage, by its first
+    Ids are one where the same passages have both: documents that share a chunk and no more stay two.
+    """
+    rows: dict[str, list[str]] = {}
+    for first, names in aliases.items():
+        for name in dict.fromkeys(names):
+            rows.setdefault(name, []).append(first)
+    merged: dict[str, dict[str, int]] = {}
+    for query, row in gold.items():
+        ids: dict[tuple[str, ...], str] = {}
+        grades = merged.setdefault(query, {})
+        for name, grade in row.items():
+            # An id that the index lacks stands for itself; NUL begins no id of an index.
+            first = ids.setdefault(tuple(rows.get(name, ["\0" + name])), name)
+            grades[first] = max(grade, grades.get(first, 0))
+    return merged, sum(map(len, gold.values())) - sum(map(len, merged.values()))
+
+
+def titles_of(passages: Iterable[Passage], aliases: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The title of each id that has one; of a chunk and its parent that of the parent.
+
+    A chunk's title goes on with headings ("Title › Heading"): the parent's is what those of all its chunks begin with.
+    """
+    found: dict[str, list[str]] = {}
+    chunks: dict[str, str] = {}
+    for passage in passages:
+        for name in dict.fromkeys(aliases.get(passage.id, [passage.id])):
+            found.setdefault(name, []).append(passage.title)
+            if "chunk_of" in passage.meta:
+                chunks[name] = str(passage.meta["chunk_of"])
+    titles = {name: _shared(several) if name in chunks else several[0] for name, several in found.items()}
+    # A chunk's own id was met once, its parent's once a chunk.
+    parents = {name: parent for name, parent in chunks.items() if len(found[name]) == 1}
+    own = {name: titles.get(parents.get(name, name), title) for name, title in titles.items()}
+    return {name: title for name, title in own.items() if title}
+
+
+def _shared(titles: Sequence[str]) -> str:
+    """The parts that all of the titles begin with."""
+    parts = [title.split(TITLE_SEPARATOR) for title in titles]
+    same = 0
+    while all(len(part) > same and part[same] == parts[0][same] for part in parts):
+        same += 1
+    return TITLE_SEPARATOR.join(parts[0][:same])
 
 
 def to_titles(ranked: Mapping[str, Sequence[str]], gold: Gold, titles: Mapping[str, str]) -> ByTitle:

@@ -8,7 +8,7 @@ import ir_measures
 import pytest
 
 from hippogpu.errors import MissingExtraError, UsageError
-from hippogpu.evaluate import Evaluation, evaluate, ranked_ids, write_trec
+from hippogpu.evaluate import Evaluation, evaluate, one_id_each, ranked_ids, titles_of, write_trec
 from hippogpu.types import Passage
 
 RANKED = {"q1": ["a", "x", "b", "y"], "q2": ["x", "c"], "q3": ["x", "y"]}
@@ -122,6 +122,29 @@ def test_a_passage_counts_under_the_one_of_its_ids_that_is_gold() -> None:
 def test_a_chunk_counts_under_the_parent_of_a_twin_that_is_gold() -> None:
     aliases = {"a#0": ["a#0", "a", "b#0", "b"]}
     assert ranked_ids([chunk_of("a", 0)], aliases, ["b"]) == ["b"]
+
+
+def test_two_gold_ids_of_one_passage_are_one_of_the_greater_relevance() -> None:
+    aliases = {"a": ["a", "twin"], "b": ["b"]}
+    gold, merged = one_id_each({"q": {"twin": 1, "a": 2, "gone": 1}, "r": {"a": 1}}, aliases)
+    assert (gold, merged) == ({"q": {"twin": 2, "gone": 1}, "r": {"a": 1}}, 1)
+
+
+def test_documents_that_share_a_chunk_and_no_more_stay_two_gold_ids() -> None:
+    aliases = {"a#0": ["a#0", "a", "b#0", "b"], "a#1": ["a#1", "a"], "b#1": ["b#1", "b"]}
+    assert one_id_each({"q": {"a": 1, "b": 1}}, aliases)[1] == 0
+
+
+def test_twin_documents_in_chunks_are_one_gold_id() -> None:
+    aliases = {"a#0": ["a#0", "a", "b#0", "b"], "a#1": ["a#1", "a", "b#1", "b"]}
+    assert one_id_each({"q": {"a": 1, "b": 1}}, aliases) == ({"q": {"a": 1}}, 1)
+
+
+def test_a_chunk_and_its_parent_have_the_title_without_headings() -> None:
+    metas = [("a#0", "One › A"), ("a#1", "One › B › C"), ("a#2", "One › B")]
+    passages = [*(Passage(id_, title, "x", {"chunk_of": "a"}) for id_, title in metas), Passage("b", "Two › D", "x")]
+    aliases = {id_: [id_, "a"] for id_, _ in metas}
+    assert titles_of(passages, aliases) == {**dict.fromkeys(["a#0", "a", "a#1", "a#2"], "One"), "b": "Two › D"}
 
 
 def test_a_trec_run_gives_the_same_order_to_a_tool_that_sorts_by_score(tmp_path: Path) -> None:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_index import PASSAGES, index_of
+from small_index import PASSAGES, Saying, index_of
 
+from hippogpu import Index, IndexConfig
 from hippogpu.cli import app
 from hippogpu.cli.variants import columns_of
 from hippogpu.config import SearchConfig
+from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.evaluate import read_run
+from hippogpu.searcher import Searcher
 from hippogpu.testing.cli import Ran, run_verb
 from hippogpu.testing.llm_server import LlmServer
 from hippogpu.types import Passage
@@ -22,6 +26,7 @@ QUERIES = (
     {"_id": "q1", "question": "Who built the engine?", "supporting_ids": ["p1", "p2"]},
     {"_id": "q2", "question": "Is Oliver Badman a politician?", "supporting_ids": ["p0"]},
 )
+CHUNKS = IndexConfig(chunk_tokens=8, chunk_overlap=0)
 TWINS = [Passage("p5", "Oliver Badman", "he|won|again"), Passage("p6", "", "untitled|is|this")]
 
 
@@ -196,6 +201,67 @@ def test_a_markdown_report_has_its_plots_beside_it_and_html_inside(folder: Path,
 def test_json_names_the_settings_that_are_not_the_defaults(folder: Path) -> None:
     value = objects(run_eval(folder, "--variant", "x: method=dense, damping=0.7", "--json"))[0]
     assert value["settings"] == {"method": "dense", "damping": 0.7}
+
+
+@pytest.fixture(scope="module")
+def chunked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three documents of twelve chunks, and one of two, in Markdown."""
+    root = tmp_path_factory.mktemp("chunked") / "x.hippo"
+    texts = {f"d{i}": " ".join(f"Engine {i} {j} is here now." for j in range(12)) for i in range(3)}
+    texts["m"] = "## Head\nDogs bark at night today.\n\n## Tail\nCats sleep all day long."
+    with Index.open(root, extractor=Saying(), embedder=Words(), config=CHUNKS, encoder_spec="hashing:32") as index:
+        index.add([Passage(id_, f"Doc {id_}", text) for id_, text in texts.items()])
+        index.commit()
+    rows = [{"_id": "q", "question": "Engine 0", "supporting_ids": ["m"]}]
+    (root.parent / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return root
+
+
+class Words(HashingEmbedder):
+    """Its tokens are words."""
+
+    def __init__(self) -> None:
+        super().__init__(32)
+
+    def token_counts(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
+
+
+@pytest.mark.parametrize("level", ["passage", "title"])
+def test_chunks_of_a_few_documents_do_not_use_up_the_depth(chunked: Path, level: str) -> None:
+    value = objects(run_eval(chunked, "--method", "dense", "-k", "5", "--level", level, "--json"))[0]
+    assert value["recall@5"] == 1.0
+
+
+def test_a_gold_title_is_that_of_the_whole_document(chunked: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "q.jsonl"
+    queries.write_text(json.dumps({"_id": "q", "question": "Dogs?", "supporting_ids": ["Doc m"]}) + "\n")
+    words = ["eval", str(chunked), "--queries", str(queries), "--method", "dense", "--level", "title", "--json"]
+    value = objects(run_verb(app, *words))[0]
+    assert (value["absent"], value["recall@20"]) == (0, 1.0)
+
+
+def test_two_ids_of_one_passage_that_are_gold_count_once_and_it_is_told(tmp_path: Path) -> None:
+    index_of(tmp_path / "x.hippo", [*PASSAGES, PASSAGES[1]._replace(id="twin")])
+    row = {"_id": "q", "question": "Who wrote notes?", "supporting_ids": ["p1", "twin"]}
+    (tmp_path / "queries.jsonl").write_text(json.dumps(row) + "\n")
+    ran = run_eval(tmp_path / "x.hippo", "--method", "dense", "--json")
+    assert (objects(ran)[0]["recall@20"], objects(ran)[0]["merged"]) == (1.0, 1)
+    assert "1 gold ids name a passage that is gold under another id" in ran.err
+
+
+def test_without_an_index_nobody_knows_how_much_gold_is_absent(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "r.trec").write_text("q1 Q0 p2 1 9 poor\n")
+    words = ["--queries", str(folder.parent / "queries.jsonl"), "--run", str(tmp_path / "r.trec"), "--json"]
+    assert objects(run_verb(app, "eval", *words))[0]["absent"] is None
+
+
+def test_eval_keeps_no_text_of_a_ranking(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("all rankings at once")
+
+    monkeypatch.setattr(Searcher, "rank", refuse)
+    assert run_eval(folder, "--method", "dense").code == 0
 
 
 def test_a_report_of_another_form_is_refused_before_anything_is_measured(folder: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Two methods question by question, titles, groups, and encoding once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from small_index import Counting
@@ -8,7 +8,7 @@ from small_index import Counting
 from hippogpu.config import SearchConfig
 from hippogpu.corpus import Query
 from hippogpu.errors import UsageError
-from hippogpu.evaluate import EncodedOnce, Ranked, ask, evaluate, question_changes, to_titles
+from hippogpu.evaluate import EncodedOnce, Ranked, ask, ask_named, evaluate, question_changes, to_titles
 from hippogpu.types import Hit, Passage, Ranking
 
 GOLD = {"q1": {"a": 1, "b": 1}, "q2": {"c": 1}, "q3": {"d": 1}, "q4": {"e": 1}}
@@ -64,10 +64,11 @@ class Listing:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def rank(self, questions: Sequence[str], *, k: int, config: SearchConfig) -> list[Ranking]:
+    def rank_batches(self, questions: Sequence[str], *, k: int, config: SearchConfig) -> Iterator[list[Ranking]]:
         self.asked.append(k)
         hits = tuple(Hit(Passage(f"p{i}", "", "x", {"group": "even" if i % 2 == 0 else "odd"}), 1.0) for i in range(9))
-        return [Ranking(question, hits[:k], "dense") for question in questions]
+        for question in questions:
+            yield [Ranking(question, hits[:k], "dense")]
 
 
 def test_a_question_with_a_group_gets_passages_of_that_group_alone() -> None:
@@ -81,6 +82,26 @@ def test_only_questions_with_a_group_rank_all_passages() -> None:
     listing = Listing()
     ask(listing, [Query("q1", "one", group="odd"), Query("q2", "two")], k=3, config=SearchConfig(), passages=9)
     assert sorted(listing.asked) == [3, 9]
+
+
+def parity(_: Query, ranking: Ranking) -> list[str]:
+    """Two names for nine passages: as titles, or as chunks of two parents."""
+    return list(dict.fromkeys(str(hit.passage.meta["group"]) for hit in ranking.hits))
+
+
+def test_a_question_is_ranked_deeper_until_it_has_enough_names() -> None:
+    listing = Listing()
+    found = list(ask_named(listing, [Query("q", "one")], parity, k=2, config=SearchConfig(), passages=9))
+    assert ([one.names for one in found], listing.asked) == ([["even", "odd"]], [2])
+    found = list(ask_named(listing, [Query("q", "one")], parity, k=3, config=SearchConfig(), passages=9))
+    assert ([one.names for one in found], listing.asked) == ([["even", "odd"]], [2, 3, 6, 9])
+
+
+def test_questions_are_ranked_in_blocks_that_hold_few_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hippogpu.evaluate.asking._HITS", 20)
+    listing, queries = Listing(), [Query(f"q{i}", "one", group="odd") for i in range(5)]
+    found = ask(listing, queries, k=3, config=SearchConfig(), passages=9)
+    assert (listing.asked, [len(one.hits) for one in found]) == ([9, 9, 9], [3] * 5)
 
 
 def test_a_question_is_encoded_once_however_often_it_is_asked() -> None:
