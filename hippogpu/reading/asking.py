@@ -71,6 +71,12 @@ class Told(NamedTuple, Generic[T]):
     cost: Cost = NOTHING
 
 
+def asker_name(llm: Llm, version: str, config: AnswerConfig, temperature: float) -> str:
+    """The model, the version of the prompts, and how it is asked: what decides its replies but for what is asked."""
+    tokens = f"{config.max_tokens} to {config.largest_tokens} tokens"
+    return f"llm-{llm.model}-{version} (temperature {temperature:g}, {config.tries} tries, {tokens})"
+
+
 def ask_each(
     llm: Llm,
     asks: Sequence[Ask[T]],

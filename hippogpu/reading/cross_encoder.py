@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.special import expit
 
 from hippogpu.errors import ConfigError, UsageError, require_extra
 from hippogpu.methods.filter import Verdict
+from hippogpu.store.mapped import sha256_of
 from hippogpu.types import AnyFloats, KeptFact
 
 THRESHOLD = 0.5
@@ -20,6 +23,7 @@ class CrossEncoderFilter:
     """Keeps the facts that a cross-encoder scores at least `threshold` beside the question, in (0, 1).
 
     name_or_folder is a model that sentence-transformers knows (extra st): a folder, or a name that may be downloaded.
+    `name` has a digest of a folder's files, so that a run of another model in its place is not gone on with.
     The model must have one output; its sigmoid is the score. All pairs of a call go through it in batches.
     ConfigError when the model cannot be loaded or has several outputs.
     """
@@ -31,7 +35,8 @@ class CrossEncoderFilter:
             )
         if not 0.0 < threshold < 1.0:
             raise UsageError(f"The threshold of a cross-encoder must lie in (0, 1). Got {threshold}.")
-        self.name = f"cross-encoder-{name_or_folder}-{threshold:g}"
+        digest = _digest(Path(name_or_folder))
+        self.name = f"cross-encoder-{name_or_folder}-{threshold:g}{digest and f' (sha256 {digest})'}"
         self._threshold, self._batch_size = threshold, batch_size
         self._model = _loaded(name_or_folder)
 
@@ -58,6 +63,16 @@ class CrossEncoderFilter:
 
     def _above(self, scores: AnyFloats) -> list[int]:
         return np.flatnonzero(scores >= self._threshold).tolist()
+
+
+def _digest(folder: Path) -> str:
+    """16 hex digits of the names and bytes of the files in a folder, "" when it is none: a model made anew is told."""
+    if not folder.is_dir():
+        return ""
+    digest = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)}\0{sha256_of(path)}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()[:16]
 
 
 def _as_they_are(outputs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hippogpu.config import AnswerConfig
 from hippogpu.llm import Llm
 from hippogpu.methods.entities import QuestionEntities
-from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each
+from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name
 from hippogpu.reading.filter import LISTED_FAILURES
 from hippogpu.reading.prompts import QUESTION_ENTITIES, VERSION, asked_as, entities_schema
 from hippogpu.reading.replies import read_entities
@@ -43,7 +43,7 @@ class LlmEntities:
         temperature: float = 0.0,
     ) -> None:
         self.llm, self._config, self._temperature = llm, config, temperature
-        self.name = f"llm-{llm.model}-{VERSION}"
+        self.name = asker_name(llm, VERSION, config, temperature)
         self._lock, self._report = Lock(), EntityReport()
 
     @property

@@ -15,7 +15,7 @@ from hippogpu.config import AnswerConfig
 from hippogpu.errors import UsageError
 from hippogpu.llm import Llm
 from hippogpu.methods.filter import Verdict
-from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each
+from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name
 from hippogpu.reading.prompts import FILTER, VERSION, filter_schema, with_facts
 from hippogpu.reading.replies import KeptNumbers, fact_text, kept_reader
 from hippogpu.types import KeptFact
@@ -59,7 +59,7 @@ class LlmFilter:
         temperature: float = 0.0,
     ) -> None:
         self.llm, self._config, self._temperature = llm, config, temperature
-        self.name = f"llm-{llm.model}-{VERSION}"
+        self.name = asker_name(llm, VERSION, config, temperature)
         self._lock, self._report = Lock(), FilterReport()
 
     @property

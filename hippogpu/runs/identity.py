@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 from hippogpu.config import SearchConfig, as_mapping
@@ -14,10 +15,14 @@ from hippogpu.store.mapped import sha256_of
 
 Identity = Mapping[str, str | int | float]
 _DIGITS = 16
+# By its place: the code that reads it would load Numba.
+_WEIGHTS = ("methods", "hippo", "weights.json")
 
 
 def run_identity(manifest: Manifest, queries: Path, config: SearchConfig, *, k: int, backend: str) -> Identity:
     """Everything that decides the rankings: program, index generation, the bytes of the questions, and the settings.
+
+    Of the method hippo the learned weights too, which may be learned anew under one version of the program.
 
     Neither paths nor the size of batches belong to it.
     """
@@ -29,7 +34,16 @@ def run_identity(manifest: Manifest, queries: Path, config: SearchConfig, *, k: 
         "k": k,
         "backend": backend,
         **as_mapping(config),
+        **({"weights": f"sha256 {_weights_digest()}"} if _is_weighed(config) else {}),
     }
+
+
+def _is_weighed(config: SearchConfig) -> bool:
+    return config.method == "hippo" or (config.method == "fusion" and "hippo" in config.fused)
+
+
+def _weights_digest() -> str:
+    return sha256(files("hippogpu").joinpath(*_WEIGHTS).read_bytes()).hexdigest()[:_DIGITS]
 
 
 def differences(then: Identity, now: Identity) -> list[str]:

@@ -151,6 +151,46 @@ def test_a_file_of_another_run_is_refused_and_kept(folder: Path, server: LlmServ
     assert to_file(server.url, *more, "--force")[0].code == 0
 
 
+@pytest.mark.parametrize(
+    ("settings", "more", "told"),
+    [
+        *(
+            ("", ("--model", "other"), "model:"),
+            ("[answer]\npassage_characters = 100\n", (), "answer.passage_characters:"),
+        ),
+        *(("[answer]\ntries = 5\n", (), "answer.tries:"), ("[llm.answer]\ntemperature = 0.5\n", (), "temperature:")),
+        ("[llm.filter]\ntemperature = 0.5\n", (), "filter by:"),
+        ("[search]\nfilter_fails = 'drop'\n", (), "filter_fails:"),
+    ],
+)
+def test_answers_by_another_model_or_by_other_settings_of_one_are_another_run(
+    folder: Path, server: LlmServer, settings: str, more: tuple[str, ...], told: str
+) -> None:
+    filtered = ("--filter", "llm")
+    to_file(server.url, *filtered)
+    given = "" if "[answer]" in settings else PATIENT[PATIENT.index("[answer]") :]
+    Path("c.toml").write_text("[llm]\nattempts = 2\n" + given + settings)
+    refused, _, _ = to_file(server.url, *filtered, *more)
+    assert (refused.code, told in refused.err) == (2, True), refused.err
+
+
+def test_answers_to_other_prompts_are_another_run(
+    folder: Path, server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to_file(server.url)
+    monkeypatch.setattr("hippogpu.cli.answer_run.VERSION", "later")
+    refused, _, _ = to_file(server.url)
+    assert (refused.code, "prompts:" in refused.err) == (2, True)
+
+
+def test_rankings_that_a_model_filtered_otherwise_are_another_run(folder: Path, server: LlmServer) -> None:
+    line = ["search", *words(server.url, "--filter", "llm", "--queries", "questions.jsonl", "--output", "r.jsonl")[1:]]
+    assert run_verb(app, *line).code == 0
+    Path("c.toml").write_text(PATIENT.replace("tries = 2", "tries = 3"))
+    refused = run_verb(app, *line)
+    assert (refused.code, "3 tries" in refused.err) == (2, True)
+
+
 def test_a_file_that_is_none_of_ours_is_refused(folder: Path, server: LlmServer) -> None:
     Path("a.jsonl").write_text("my notes\n")
     ran, _ = answer(server.url, "--queries", "questions.jsonl", "--output", "a.jsonl")

@@ -22,7 +22,7 @@ from hippogpu.config import SearchConfig
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.methods import Loaded, QuestionEntities, Verdict
-from hippogpu.methods.hippo.method import NO_START
+from hippogpu.methods.hippo.method import NO_START, UNREAD
 from hippogpu.openie.nothing import NoExtractor
 from hippogpu.types import Floats, KeptFact, UserEdge
 
@@ -167,7 +167,7 @@ def test_doubt_is_about_facts_and_leaves_other_links_alone(here: Loaded, link: A
 def test_entities_that_could_not_be_read_leave_names_and_texts(here: Loaded) -> None:
     unread = asked(["who is Otto?", "zzz"], entities=[QuestionEntities((), "no reply")] * 2)
     rows = rank(here, unread, replace(HIPPO, link="entity"))
-    assert [row.fallback for row in rows] == [None, NO_START]
+    assert [row.fallback for row in rows] == [UNREAD.format("no reply")] * 2
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,15 @@ def test_without_candidates_nothing_is_scored(use: Use) -> None:
     assert (CrossEncoderFilter("tiny")(["a"], [[]]), library.calls) == ([Verdict(())], [])
 
 
+def test_the_name_of_a_folder_changes_with_what_it_holds(use: Use, tmp_path: Path) -> None:
+    use(CrossEncoders(lambda question, fact: 1.0))
+    names = []
+    for weights in (b"1", b"2", b"1"):
+        (tmp_path / "model.safetensors").write_bytes(weights)
+        names.append(CrossEncoderFilter(str(tmp_path)).name)
+    assert names[0] == names[2] != names[1]
+
+
 def test_the_name_tells_model_and_threshold(use: Use) -> None:
     use(CrossEncoders(lambda question, fact: 1.0))
     assert CrossEncoderFilter("tiny", threshold=0.25).name == "cross-encoder-tiny-0.25"
