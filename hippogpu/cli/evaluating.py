@@ -11,7 +11,7 @@ import typer
 
 from hippogpu.cli import options
 from hippogpu.cli.encoders import readers_encoder
-from hippogpu.cli.evaluation_report import print_measured, print_measured_json, write_report
+from hippogpu.cli.evaluation_report import check_report, print_measured, print_measured_json, write_report
 from hippogpu.cli.measuring import (
     Asked,
     Library,
@@ -31,6 +31,7 @@ from hippogpu.embed import Embedder
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.errors import UsageError
 from hippogpu.evaluate import EncodedOnce, Level, write_qrels, write_trec
+from hippogpu.evaluate.places import check_folder
 from hippogpu.searcher import Searcher
 from hippogpu.store import current_manifest
 
@@ -95,8 +96,10 @@ def evaluate(
         raise UsageError("Name the questions: --queries FILE.")
     if folder is None and (not run or method or variant or level == "title"):
         raise UsageError("Name the index: hippogpu eval DIR --queries FILE. Only --run alone needs none, by passage.")
-    if output is not None and output.suffix not in (".md", ".html"):
-        raise UsageError(f"A report is written as .md or .html. Got '{output}'.")
+    if output is not None:
+        check_report(output, plots=ci or diff)
+    if save_run is not None:
+        check_folder(save_run)
     configs = read_configs(config)
     default = [] if run else list(dict.fromkeys([configs.search.method, "dense"]))
     source = entity_source(entities, configs.search.entities)
@@ -118,10 +121,10 @@ def evaluate(
     tell_gold(measured[0], library, quiet=quiet)
     for column_measured in measured:
         _tell_fallbacks(column_measured, quiet=quiet)
-    if save_run is not None:
-        _save(save_run, measured, asked)
     shown = print_measured_json if json else print_measured
     shown(measured, asked.queries, measure=measure_name if diff else None)
+    if save_run is not None:
+        _save(save_run, measured, asked)
     if output is not None:
         write_report(output, measured, asked.queries, measure=measure_name if diff else None)
     note_list("Refused", refused)

@@ -12,10 +12,12 @@ from hippogpu.corpus import Query
 from hippogpu.errors import UsageError
 from hippogpu.evaluate import Difference, Interval, QuestionChange, paired_differences, question_changes
 from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.places import check_file, write_text
 from hippogpu.evaluate.plot import Dot, interval_plot
 
 # Wider tables than this have a line a method, so that a narrow terminal still shows them.
 _MOST_COLUMNS = 3
+_PLOTTED = ("recall@5", "all_recall@5")
 
 
 def print_measured(measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
@@ -60,24 +62,37 @@ def write_report(path: Path, measured: Sequence[Measured], queries: Sequence[Que
             Rows(*_change_rows(_changes(measured, measure), queries)),
         ]
     page = as_html(blocks, title="Evaluation") if path.suffix == ".html" else as_markdown(blocks)
-    path.write_text(page, encoding="utf-8")
+    write_text(path, page)
     for block in blocks:
         if isinstance(block, Picture) and path.suffix == ".md":
-            (path.parent / block.file).write_text(block.svg, encoding="utf-8")
+            write_text(path.parent / block.file, block.svg)
+
+
+def check_report(path: Path, *, plots: bool) -> None:
+    """UsageError, before anything is measured, for a report that could not be written, or its plots beside it."""
+    if path.suffix not in (".md", ".html"):
+        raise UsageError(f"A report is written as .md or .html. Got '{path}'.")
+    beside = [path.parent / _plot_file(path, name) for name in _PLOTTED] if plots and path.suffix == ".md" else []
+    for file in (path, *beside):
+        check_file(file)
 
 
 def _plots(measured: Sequence[Measured], path: Path) -> list[Block]:
     """A plot of each of two measures, where there are intervals: beside a Markdown page, inside of an HTML one."""
     pictures: list[Block] = []
-    for name in ("recall@5", "all_recall@5"):
+    for name in _PLOTTED:
         found = [(column.name, (column.intervals or {}).get(name)) for column in measured]
         dots = [Dot(column, interval) for column, interval in found if interval is not None]
         if dots:
-            file = f"{path.stem}-{name.replace('@', '-')}.svg"
+            file = _plot_file(path, name)
             pictures.append(
                 Picture(file, f"{name} with 95 % intervals", interval_plot(f"{short(name)}, percent", dots))
             )
     return pictures
+
+
+def _plot_file(path: Path, measure: str) -> str:
+    return f"{path.stem}-{measure.replace('@', '-')}.svg"
 
 
 def _title(first: Measured) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from hippogpu.corpus.files import lines
 from hippogpu.errors import CorpusError, UsageError
 from hippogpu.evaluate.measures import Gold
+from hippogpu.evaluate.places import write_text
 from hippogpu.types import Refusal
 
 
@@ -32,19 +33,19 @@ def write_trec(path: Path, ranked: Mapping[str, Sequence[str]], *, tag: str) -> 
     """Rankings as a TREC run file: query, Q0, passage, rank, score, tag.
 
     The scores only count down, so that a tool that sorts by them keeps this order. UsageError for an id or tag that
-    is empty or holds white space, which the format cannot tell.
+    is empty or holds white space, which the format cannot tell, and for a path that is a link or cannot be written.
     """
     rows = [(query, id_, place, len(ids)) for query, ids in ranked.items() for place, id_ in enumerate(ids)]
     _require_names({tag, *ranked, *(row[1] for row in rows)}, "run")
     lines_ = (f"{query} Q0 {id_} {place + 1} {count - place} {tag}\n" for query, id_, place, count in rows)
-    path.write_text("".join(lines_), encoding="utf-8")
+    write_text(path, "".join(lines_))
 
 
 def write_qrels(path: Path, gold: Gold) -> None:
     """Judgements as TREC qrels: query, 0, passage, relevance. UsageError as for write_trec."""
     rows = [(query, id_, grade) for query, row in gold.items() for id_, grade in row.items()]
     _require_names({name for row in rows for name in row[:2]}, "qrels file")
-    path.write_text("".join(f"{query} 0 {id_} {grade}\n" for query, id_, grade in rows), encoding="utf-8")
+    write_text(path, "".join(f"{query} 0 {id_} {grade}\n" for query, id_, grade in rows))
 
 
 def read_run(path: Path) -> Run:

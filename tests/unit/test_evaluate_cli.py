@@ -72,10 +72,23 @@ def test_the_default_columns_stand_only_where_none_is_named() -> None:
     assert [names(), names(methods=["dense"]), names(variants=["a: top_facts=1"])] == [["hippo2"], ["dense"], ["a"]]
 
 
-@pytest.mark.parametrize("variant", ["x: dampnig=0.5", "x: damping", "x: damping=2.0", "x: synonyms=maybe"])
+@pytest.mark.parametrize(
+    "variant",
+    ["x: dampnig=0.5", "x: damping", "x: damping=2.0", "x: synonyms=maybe", ": damping=0.7", "x: damping=0.5\npool=3"],
+)
 def test_a_variant_with_a_wrong_setting_is_an_error(variant: str) -> None:
     with pytest.raises(ConfigError):
         names(variants=[variant])
+
+
+def test_a_method_is_not_set_for_every_column(folder: Path) -> None:
+    ran = run_eval(folder, "--set", "method=bm25")
+    assert (ran.code, "--method bm25" in ran.err) == (2, True)
+
+
+def test_a_setting_that_no_column_takes_is_refused(folder: Path) -> None:
+    ran = run_eval(folder, "--set", "damping=0.5", "--run", "r.trec")
+    assert (ran.code, "changes no column" in ran.err) == (2, True)
 
 
 def test_two_columns_of_one_name_are_an_error() -> None:
@@ -267,6 +280,24 @@ def test_eval_keeps_no_text_of_a_ranking(folder: Path, monkeypatch: pytest.Monke
 def test_a_report_of_another_form_is_refused_before_anything_is_measured(folder: Path, tmp_path: Path) -> None:
     ran = run_eval(folder, "--output", str(tmp_path / "r.pdf"))
     assert (ran.code, ran.out, ".md or .html" in ran.err) == (2, "", True)
+
+
+@pytest.mark.parametrize("words", [["--output", "no/r.md"], ["--output", "link.md"], ["--save-run", "file/runs"]])
+def test_a_place_that_takes_no_report_is_refused_before_anything_is_measured(
+    folder: Path, tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "link.md").symlink_to(tmp_path / "file")
+    ran = run_eval(folder, words[0], str(tmp_path / words[1]))
+    assert (ran.code, ran.out, (tmp_path / "file").read_text()) == (2, "", "kept")
+
+
+@pytest.mark.parametrize("link", ["qrels.txt", "dense.trec"])
+def test_a_saved_run_is_not_written_through_a_link(folder: Path, tmp_path: Path, link: str) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / link).symlink_to(tmp_path / "other")
+    ran = run_eval(folder, "--method", "dense", "--save-run", str(tmp_path))
+    assert (ran.code, (tmp_path / "other").read_text()) == (2, "kept")
 
 
 def test_saved_runs_hold_what_was_ranked(folder: Path, tmp_path: Path) -> None:
