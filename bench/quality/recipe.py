@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.quality.types import check_row, check_types
 from hippogpu.config import PROFILES, SearchConfig, with_values
 from hippogpu.errors import ConfigError, require_extra
 
@@ -101,16 +102,17 @@ def read_recipe(path: Path) -> Recipe:
     values = read_yaml(file)
     if not isinstance(values, dict):
         raise ConfigError(f"The recipe '{file}' is no mapping. Begin with 'name: …'.")
-    rows = values.pop("rows", "rows.yaml")
-    known = set(Recipe.__dataclass_fields__) - {"rows"}
-    unknown = sorted(set(values) - known)
+    known = set(Recipe.__dataclass_fields__)
+    unknown = sorted(set(values) - known, key=str)
     if unknown:
         raise ConfigError(f"The recipe '{file}' has the key '{unknown[0]}'. Its keys are: {', '.join(sorted(known))}.")
-    try:
-        recipe = Recipe(**values, rows=_rows(rows, file))
-    except TypeError as error:
-        raise ConfigError(f"The recipe '{file}' lacks a key: {error}.") from error
-    return _checked(recipe, file)
+    lacking = [name for name, item in Recipe.__dataclass_fields__.items() if item.default is MISSING]
+    lacking = [name for name in lacking if name not in {*values, "rows", "expected"}]
+    if lacking:
+        raise ConfigError(f"The recipe '{file}' lacks the key '{lacking[0]}'. Add it.")
+    rows = _rows(values.pop("rows", "rows.yaml"), file)
+    check_types(values, file)
+    return _checked(Recipe(**values, rows=rows), file)
 
 
 def recipe_file(path: Path) -> Path:
@@ -137,17 +139,23 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"The recipe '{path}' cannot be read: {error}.") from error
 
 
-def _rows(value: Any, file: Path) -> tuple[Row, ...]:
-    """Rows as a list, or the name of a file beside the recipe (or beside the shipped ones) that holds one."""
+def _rows(value: Any, file: Path, within: tuple[Path, ...] = ()) -> tuple[Row, ...]:
+    """Rows as a list, or the name of a file beside the recipe (or beside the shipped ones) that holds one.
+
+    within : the files of rows that are being read: one of them again would have no end
+    """
     if isinstance(value, str):
         beside = file.parent / value
-        return _rows(read_yaml(beside if beside.exists() else RECIPES / value), file)
+        found = (beside if beside.exists() else RECIPES / value).resolve()
+        if found in within:
+            raise ConfigError(f"The rows of '{file}' include the file '{value}', which includes itself. Take that out.")
+        return _rows(read_yaml(found), file, (*within, found))
     if not isinstance(value, list):
         raise ConfigError(f"The 'rows' of '{file}' must be a list or the name of a file. Got {value!r}.")
     made: list[Row] = []
     for item in value:
         if isinstance(item, dict) and set(item) == {"include"}:
-            made += _rows(item["include"], file)
+            made += _rows(item["include"], file, within)
         else:
             made.append(_row(item, file))
     return tuple(made)
@@ -156,9 +164,10 @@ def _rows(value: Any, file: Path) -> tuple[Row, ...]:
 def _row(item: Any, file: Path) -> Row:
     if not isinstance(item, dict) or "name" not in item or "method" not in item:
         raise ConfigError(f"A row of '{file}' needs 'name' and 'method'. Got {item!r}.")
-    extra = sorted(set(item) - {"name", "method", "settings", "group", "than", "note"})
+    extra = sorted(set(item) - {"name", "method", "settings", "group", "than", "note"}, key=str)
     if extra:
         raise ConfigError(f"The row '{item['name']}' of '{file}' has the key '{extra[0]}', which no row has.")
+    check_row(item, file)
     try:
         settings = with_values(SearchConfig(), {"method": item["method"], **(item.get("settings") or {})})
     except ConfigError as error:

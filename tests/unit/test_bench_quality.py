@@ -66,12 +66,37 @@ def test_no_shipped_recipe_names_a_folder_of_one_machine() -> None:
         ({"rows": [ROWS[0], ROWS[0]]}, "two rows"),
         ({"rows": [{**ROWS[0], "than": "y"}]}, "'y'"),
         ({"records": {"url": "x"}}, "'records'"),
+        ({"records": ["file"]}, "'records'"),
+        ({"rows": [{**ROWS[0], "settings": [1]}]}, "'settings'"),
+        ({"rows": [{**ROWS[0], "name": 7}]}, "'name'"),
+        ({"k": "20"}, "'k'"),
+        ({"k": 0}, "'k'"),
+        ({"tolerance": "0.1"}, "'tolerance'"),
+        ({"expected": ["dense"]}, "'expected'"),
+        ({"expected": {"dense": {"mrr": "1"}}}, "'expected'"),
+        ({"index": "../other"}, "'index'"),
+        ({"index": ".."}, "'index'"),
+        ({"llm_records": "no"}, "'llm_records'"),
+        ({"title": None}, "'title'"),
     ],
 )
 def test_a_recipe_with_a_mistake_names_it(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=r"tiny\.yaml") as error:
         read_recipe(write_recipe(tmp_path, **changed))
     assert said in str(error.value)
+
+
+def test_rows_that_include_themselves_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "again.yaml").write_text("- {include: again.yaml}")
+    with pytest.raises(ConfigError, match="which includes itself"):
+        read_recipe(write_recipe(tmp_path, rows="again.yaml"))
+
+
+def test_a_recipe_that_lacks_a_key_names_it(tmp_path: Path) -> None:
+    path = write_recipe(tmp_path)
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "use"}))
+    with pytest.raises(ConfigError, match="lacks the key 'use'"):
+        read_recipe(path)
 
 
 def test_a_recipe_runs_nothing_that_it_holds(tmp_path: Path) -> None:
