@@ -388,8 +388,10 @@ class Evidence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What walked to a passage: own + the masses of seeds + others = mass, and the strongest paths, best first.
+    """What walked to a passage, and the strongest paths, best first. own + the masses of seeds + others = mass.
 
+    others is the rest of the served mass, so it bears what the solver left unwalked. It is never below 0: where more was
+    left than others had, the shares sum to more than mass, by at most bound.
     mass is the score itself, but where the method makes the score of more evidence than that of the walk.
 
     own       mass from the passage's own seed, that is from the question's similarity to its text

@@ -81,6 +81,16 @@ def test_the_shares_sum_to_the_score_of_the_hit(made: Path, solver: SolverName) 
         assert one.bound <= 0.001 * hit.score
 
 
+def test_a_certified_push_that_stopped_early_is_explained_and_no_share_is_negative(made: Path) -> None:
+    config = replace(HIPPO2, epsilon=0.05, least_epsilon=0.05, passage_weight=0.0)
+    _, found = explained(made, config=config)
+    for one in found.values():
+        parts = (one.own, one.others, *(seed.mass for seed in one.seeds))
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(one.mass, abs=one.bound + SERVED)
+    assert max(one.bound / one.mass for one in found.values() if one.mass) > 0.01
+
+
 def test_a_passage_without_facts_has_its_own_mass_alone_and_no_path(made: Path) -> None:
     lone = explained(made, "Nothing is stated")[1]["p3"]
     assert lone.score is not None

@@ -39,8 +39,9 @@ def test_the_shares_of_all_its_walks_sum_to_the_mass_that_the_method_has(made: P
     ranking, found = explained(made, replace(HIPPO, **settings))  # type: ignore[arg-type]
     assert ranking.fallback is None
     for one in found.values():
-        assert one.own + sum(seed.mass for seed in one.seeds) + one.others == pytest.approx(one.mass)
-        assert min(one.own, one.others, *(seed.mass for seed in one.seeds)) >= -SERVED
+        whole = one.own + sum(seed.mass for seed in one.seeds) + one.others
+        assert whole == pytest.approx(one.mass, abs=one.bound + SERVED * one.mass)
+        assert min(one.own, one.others, *(seed.mass for seed in one.seeds)) >= 0
 
 
 @pytest.mark.parametrize("link", ["entity", "phrase"])
@@ -52,6 +53,19 @@ def test_links_without_facts_are_explained_as_they_were_ranked(made: Path, link:
     (found,) = searcher.explain([ranking], k=9, config=config)
     assert [seed.phrase for seed in found[0].seeds] == [seed.phrase for seed in ranking.seeds] != []
     assert sum(seed.mass for one in found for seed in one.seeds) > 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"focus": 3.0}, {"solver": "power", "focus": 3.0}], ids=str)
+def test_a_coarse_push_is_explained_and_no_share_is_negative(made: Path, settings: dict[str, str]) -> None:
+    coarse = replace(HIPPO, push_epsilon=0.05, passage_weight=0.0, **settings)  # type: ignore[arg-type]
+    _, found = explained(made, coarse)
+    _, fine = explained(made, replace(coarse, push_epsilon=1e-8))
+    for id_, one in found.items():
+        parts = (one.own, one.others, *(seed.mass for seed in one.seeds))
+        assert min(parts) >= 0
+        assert sum(parts) == pytest.approx(one.mass, abs=one.bound + SERVED * one.mass)
+        assert sum(parts) == pytest.approx(fine[id_].mass, rel=0.002, abs=SERVED)
+    assert max(one.bound / one.mass for one in found.values() if one.mass) > 0.01
 
 
 def test_without_reranking_the_order_is_that_of_the_masses(made: Path) -> None:

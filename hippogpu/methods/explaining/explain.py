@@ -123,17 +123,19 @@ def _explained(
     found = _carried(started, target, desks, None if told is None else nodes)
     known = sum(float(part.masses.sum()) for part in found) / started.unit
     mass, short = known if told is None else told, _missing(started, found)
-    _check_same_walk(ranking, mass, known, short)
+    _check_same_walk(ranking, mass, known, short + started.left(wanted.row))
     own_mass = _mass_of(found, own) / started.unit
     seeds = _seed_shares(ranking, started, found)
+    others = mass - own_mass - sum(seed.mass for seed in seeds)
     return Explanation(
         loaded.snapshot.passages.passage(wanted.row),
         mass if started.masses is None else wanted.score,
         mass,
         own_mass,
         seeds,
-        mass - own_mass - sum(seed.mass for seed in seeds),
-        short if told is None else _missing(started, found, nodes),
+        max(others, 0.0),
+        # A served mass is short of the exact one by what its solver left; then the shares sum to more.
+        (short if told is None else _missing(started, found, nodes)) + max(-others, 0.0),
         _paths(loaded, started, target, wanted.row),
         started.evidence(wanted.row),
     )

@@ -18,7 +18,7 @@ from hippogpu.methods.filter import Verdict
 from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled
 from hippogpu.methods.hippo.focus import fact_factors, facts_behind
 from hippogpu.methods.hippo.hubs import walked_edges
-from hippogpu.methods.hippo.masses import dense_line
+from hippogpu.methods.hippo.masses import dense_line, solver_of
 from hippogpu.methods.hippo.method import Worked, work_out
 from hippogpu.methods.hippo.weights import weights_for
 from hippogpu.methods.linking import Linked, seed_divisors
@@ -60,11 +60,9 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
     others[:first] += _passage_seeds(loaded, worked, question, config)
     seeds = facts + others
     unit = float(seeds.sum() - config.damping * seeds[plain.degrees == 0].sum())
-    sources = (
-        (Source(_focused(loaded, plain, question.to_facts, config), facts), Source(plain, others))
-        if config.focus > 0
-        else (Source(plain, seeds),)
-    )
+    focused = _focused(loaded, plain, question.to_facts, config) if config.focus > 0 else plain
+    sources = (Source(focused, facts), Source(plain, others)) if config.focus > 0 else (Source(plain, seeds),)
+    left = _left(loaded, worked, plain, focused, config) / unit if unit > 0 else np.zeros(first)
     return Started(
         sources,
         places,
@@ -72,7 +70,29 @@ def start_hippo(loaded: Loaded, ranking: Ranking, question: Queries, config: Sea
         config.damping,
         masses=worked.masses.total(config)[0] / unit,
         evidence=lambda row: _weighed(loaded, worked.pools[0], row, config),
+        left=lambda row: float(left[row]),
     )
+
+
+def _left(loaded: Loaded, worked: Worked, plain: Graph, focused: Graph, config: SearchConfig) -> AnyFloats:
+    """What the pushes that served may have left of each passage's mass, (P,), in the unit of the seeds.
+
+    A push leaves every node at most push_epsilon · degree · its seeds, and G keeps the degrees. That along focused
+    edges goes by the plain degrees, so what it leaves is larger by as much as those are at most.
+    """
+    first, pushes = len(loaded.snapshot.passages), solver_of(loaded, config) == "diffused"
+    starts, degrees = worked.starts, plain.degrees[:first]
+    facts, names, lexical = (sum(kind[0].values()) for kind in (starts.facts, starts.names, starts.lexical))
+    left = np.zeros(first)
+    if config.focus > 0:
+        walks = focused.degrees > 0
+        most = float((plain.degrees[walks] / focused.degrees[walks]).max(initial=0.0))
+        left += facts * most * focused.degrees[:first]
+    elif pushes:
+        left += facts * degrees
+    if pushes:
+        left += (config.name_weight * names + lexical) * degrees
+    return config.damping * config.push_epsilon * left
 
 
 def _linked_before(loaded: Loaded, ranking: Ranking, config: SearchConfig) -> starts.Started:

@@ -24,6 +24,11 @@ def no_evidence(row: int) -> tuple[Evidence, ...]:
     return ()
 
 
+def nothing_left(row: int) -> float:
+    """Of a walk that leaves no more than rounding."""
+    return 0.0
+
+
 class Started(NamedTuple):
     """What a question's walk starts from, and how its masses become scores.
 
@@ -31,6 +36,7 @@ class Started(NamedTuple):
     unit    : S − d·m₀, by which masses are divided · damping : of the walk
     masses  : (P,) what all passages have of it, where the method tells; else the ranking's scores are the masses
     evidence : what makes the score of a passage of that row, where it is more than mass
+    left    : what the push that served may have left of the mass of a passage of that row, in the unit of the score
     shift   : what makes a node of the sources one of the index's graph: 0, or P where phrases alone are walked. Then a
               passage scores the masses of its phrases, each once for each of its distinct facts that holds it
     """
@@ -42,6 +48,7 @@ class Started(NamedTuple):
     shift: int = 0
     masses: AnyFloats | None = None
     evidence: Callable[[int], tuple[Evidence, ...]] = no_evidence
+    left: Callable[[int], float] = nothing_left
 
     def target(self, tables: Tables, row: int) -> Target:
         """The masses that the passage of that row scores."""
@@ -60,8 +67,13 @@ def start_hippo2(loaded: Loaded, ranking: Ranking, question: Queries, config: Se
     """Passage seeds from min-max dense scores and the ranking's phrase seeds, on the whole graph. HippoRAG 2, 3.5."""
     if not config.passage_nodes:
         return start_phrases(loaded, ranking, question, config)
-    dense = passage_scores(loaded, question)[0]
-    return _started(loaded, ranking, whole_graph(loaded, config), config.passage_weight * dense, config.damping)
+    dense, graph = passage_scores(loaded, question)[0], whole_graph(loaded, config)
+    started = _started(loaded, ranking, graph, config.passage_weight * dense, config.damping)
+    if ranking.solver != "diffused":
+        return started
+    # The push leaves every node at most epsilon · degree, and G keeps the degrees.
+    left = config.damping * config.epsilon / max(started.unit, np.finfo(float).tiny)
+    return started._replace(left=lambda row: left * float(graph.degrees[row]))
 
 
 def start_phrases(loaded: Loaded, ranking: Ranking, question: Queries, config: SearchConfig) -> Started:
