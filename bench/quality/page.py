@@ -20,7 +20,7 @@ from bench.quality.tables import (
     set_table,
     speed_table,
 )
-from hippogpu.evaluate.pages import Block, Code, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.pages import Block, Code, Heading, Picture, Rows, Text, as_html, as_markdown, code, plain
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "quality.md"
 _COMMAND = "python -m bench quality --recipe SET --only 'ROW' --data DATA --work WORK --json bench/results/quality.json"
@@ -127,7 +127,7 @@ def _set(name: str, found: Mapping[str, Any]) -> list[Block]:
             f"Records: {found['records']['by']}. Encoder {found['index']['encoder']}, profile "
             f"{found['index']['profile']}. "
             + (
-                f"**Gold that the index does not hold: {absent[0]['found']}.**"
+                f"**Gold that the index does not hold: {plain(str(absent[0]['found']))}.**"
                 if absent
                 else "All gold is in the index."
             )
@@ -168,8 +168,11 @@ def _cases(found: Mapping[str, Any]) -> list[Block]:
     cases = found.get("cases", {})
     blocks: list[Block] = [Heading("Case by case", 3)] if cases else []
     for case in cases.values():
-        answers = f" Answer: {', '.join(case['answers'])}." if case["answers"] else ""
-        blocks += [Text(f"**{case['question']}**{answers} Ranks among the passages of its group."), case_rows(case)]
+        answers = f" Answer: {plain(', '.join(case['answers']))}." if case["answers"] else ""
+        blocks += [
+            Text(f"**{plain(case['question'])}**{answers} Ranks among the passages of its group."),
+            case_rows(case),
+        ]
         blocks += [Text(line) for line in _path_lines(case)]
     return blocks
 
@@ -179,6 +182,6 @@ def _path_lines(case: Mapping[str, Any]) -> list[str]:
     lines = []
     for id_, one in case["passages"].items():
         for method, why in one["paths"].items():
-            parts = [f"`{part}`" if "→" in part else part for part in why]
-            lines.append(f"**{one['title'] or id_}** (`{id_}`) under {method}: {'; '.join(parts)}")
+            parts = [code(part) if "→" in part else plain(part) for part in why]
+            lines.append(f"**{plain(one['title'] or id_)}** ({code(id_)}) under {method}: {'; '.join(parts)}")
     return lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hippogpu.evaluate.pages import Rows
+from hippogpu.evaluate.pages import Rows, code, plain
 
 RECALLS = ("recall@1", "recall@2", "recall@5", "recall@10", "recall@20")
 MEASURES = (*RECALLS, "all_recall@5", "mrr", "ndcg@10")
@@ -194,7 +194,10 @@ def case_rows(case: Mapping[str, Any]) -> Rows:
     passages = case["passages"]
     methods = list(next(iter(passages.values()))["ranks"])
     rows = [
-        [f"{one['title']} (`{id_}`)", *("–" if one["ranks"][m] is None else str(one["ranks"][m]) for m in methods)]
+        [
+            f"{plain(one['title'])} ({code(id_)})",
+            *("–" if one["ranks"][m] is None else str(one["ranks"][m]) for m in methods),
+        ]
         for id_, one in passages.items()
     ]
     return Rows(["wanted passage", *methods], rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hippogpu.cli.output import people, print_json, table
 from hippogpu.corpus import Query
 from hippogpu.errors import UsageError
 from hippogpu.evaluate import Difference, Interval, QuestionChange, paired_differences, question_changes
-from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_html, as_markdown, plain
 from hippogpu.evaluate.places import check_file, write_text
 from hippogpu.evaluate.plot import Dot, interval_plot
 
@@ -49,17 +49,20 @@ def print_measured_json(measured: Sequence[Measured], queries: Sequence[Query], 
 
 def write_report(path: Path, measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
     """The same as a page, Markdown or HTML by the file's name."""
+    plots = _plots(measured, path)
+    # Names are the user's, or those of somebody's run.
+    measured = [column._replace(name=plain(column.name)) for column in measured]
     first = measured[0]
     blocks: list[Block] = [Heading("Evaluation", 1), Text(_title(first) + ". " + _how(first))]
     blocks.append(Rows(*_by_method(measured)))
-    blocks += _plots(measured, path)
+    blocks += plots
     for other in measured[1:]:
         if first.intervals is not None:
             blocks += [Heading(_difference_title(first, other)), Rows(*_difference_rows(_differences(first, other)))]
     if measure is not None:
         blocks += [
             Heading(_change_title(measured, measure)),
-            Rows(*_change_rows(_changes(measured, measure), queries)),
+            Rows(*_change_rows(_changes(measured, measure), queries, told_as=plain)),
         ]
     page = as_html(blocks, title="Evaluation") if path.suffix == ".html" else as_markdown(blocks)
     write_text(path, page)
@@ -171,13 +174,20 @@ def _change_title(measured: Sequence[Measured], measure: str) -> str:
     return f"{short(measure)} of each question, {measured[0].name} → {measured[1].name}: {told}"
 
 
-def _change_rows(changes: Sequence[QuestionChange], queries: Sequence[Query]) -> tuple[list[str], list[list[str]]]:
+def _change_rows(
+    changes: Sequence[QuestionChange], queries: Sequence[Query], *, told_as: Callable[[str], str] = str
+) -> tuple[list[str], list[list[str]]]:
     """The questions that gained and lost, the greatest first; ranks of gold as before → after."""
     texts = {query.id: query.text for query in queries}
     told: list[QuestionChange] = [change for change in changes if change.change in ("gained", "lost")]
     told.sort(key=lambda change: (change.first - change.second, change.query))
     rows = [
-        [change.change, f"{100 * change.first:.0f} → {100 * change.second:.0f}", _ranks(change), texts[change.query]]
+        [
+            change.change,
+            f"{100 * change.first:.0f} → {100 * change.second:.0f}",
+            told_as(_ranks(change)),
+            told_as(texts[change.query]),
+        ]
         for change in told
     ]
     return ["", "percent", "gold, ranks", "question"], rows

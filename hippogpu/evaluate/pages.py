@@ -14,11 +14,28 @@ _STYLE = (
     "th:first-child,td:first-child{text-align:left;white-space:normal}"
     "th{background:#f3f3f3}pre{background:#f6f6f6;padding:.7rem;overflow-x:auto}figure{margin:1rem 0}"
 )
+# What a reader of Markdown could take for markup; _ only at an end of a word.
+_ACTIVE = re.compile(r"[\\|<>&\[\]`*~!]|(?<!\w)_|_(?!\w)")
+_TOKENS = re.compile(r"\\([!-/:-@\[-`{-~])|`([^`]+)`")
+_PIPE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 _MARKUP = (
-    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
     (re.compile(r"\*\*([^*]+)\*\*"), r"<strong>\1</strong>"),
     (re.compile(r"\[([^\]]+)\]\(((?:https?://)?[^):\s]+)\)"), r'<a href="\2">\1</a>'),
 )
+
+
+def plain(text: str) -> str:
+    """Text of others (a question, a title, an id) for a block, in which no page finds markup: one line, escaped."""
+    return _ACTIVE.sub(r"\\\g<0>", _one_line(text))
+
+
+def code(text: str) -> str:
+    """The same as code; a backtick, which would end it, becomes an apostrophe."""
+    return f"`{_one_line(text).replace('`', chr(39))}`"
+
+
+def _one_line(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in " ".join(text.splitlines()))
 
 
 class Heading(NamedTuple):
@@ -29,7 +46,7 @@ class Heading(NamedTuple):
 
 
 class Text(NamedTuple):
-    """A paragraph. `code`, **bold** and [links](target) are marked as in Markdown."""
+    """A paragraph. `code`, **bold** and [links](target) are marked as in Markdown; what is not ours goes by plain."""
 
     text: str
 
@@ -82,7 +99,7 @@ def _markdown(block: Block) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(_PIPE.sub(r"\1\|", " ".join(cell.splitlines())) for cell in cells) + " |"
 
 
 def _html(block: Block) -> str:
@@ -102,7 +119,15 @@ def _html(block: Block) -> str:
 
 
 def _marked(text: str) -> str:
-    escaped = html.escape(text, quote=True)
+    held: list[str] = []
+
+    def hold(found: re.Match[str]) -> str:
+        """Escaped characters and code are put aside, so that nothing in them is taken for markup."""
+        character, inside = found.groups()
+        held.append(html.escape(character) if character else f"<code>{html.escape(inside)}</code>")
+        return f"\0{len(held) - 1}\0"
+
+    escaped = html.escape(_TOKENS.sub(hold, text.replace("\0", " ")))
     for pattern, replacement in _MARKUP:
         escaped = pattern.sub(replacement, escaped)
-    return escaped
+    return re.sub(r"\0([0-9]+)\0", lambda found: held[int(found[1])], escaped)

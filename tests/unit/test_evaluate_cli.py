@@ -204,6 +204,17 @@ def test_a_report_is_markdown_or_html_by_its_name(folder: Path, tmp_path: Path, 
     assert (text.startswith(begin), "2 questions, passage level" in text, "R@5" in text) == (True, True, True)
 
 
+def test_markup_in_questions_and_names_is_shown_and_not_obeyed(folder: Path, tmp_path: Path) -> None:
+    queries = tmp_path / "q.jsonl"
+    rows = [{"_id": "q", "question": "Badman [click](//evil) <img>?", "supporting_ids": ["p0"]}]
+    queries.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "r.trec").write_text("q Q0 p2 1 9 **poor**\n")
+    words = ["eval", str(folder), "--queries", str(queries), "--method", "dense", "--run", str(tmp_path / "r.trec")]
+    run_verb(app, *words, "--diff", "--measure", "recall@20", "--output", str(tmp_path / "r.html"))
+    text = (tmp_path / "r.html").read_text()
+    assert ("[click](//evil) &lt;img&gt;?" in text, "href" in text, "<strong>" in text) == (True, False, False)
+
+
 def test_a_markdown_report_has_its_plots_beside_it_and_html_inside(folder: Path, tmp_path: Path) -> None:
     for name in ("r.md", "h.html"):
         run_eval(folder, "--output", str(tmp_path / name))

@@ -1,9 +1,11 @@
 """Reports as Markdown and HTML."""
 
+import html
+import re
 import xml.etree.ElementTree as Xml
 
 from hippogpu.evaluate import Interval
-from hippogpu.evaluate.pages import Code, Heading, Picture, Rows, Text, as_html, as_markdown
+from hippogpu.evaluate.pages import Code, Heading, Picture, Rows, Text, as_html, as_markdown, code, plain
 from hippogpu.evaluate.plot import Dot, interval_plot
 
 
@@ -24,6 +26,26 @@ def test_html_escapes_what_a_question_may_hold() -> None:
 
 def test_a_link_that_would_run_something_stays_text() -> None:
     assert "href" not in as_html([Text('[x](javascript:alert) "q"')], title="t")
+
+
+HOSTILE = "[click](//evil) <img src=x> &lt; `c` **b** a\\\\|b | c_d _e_ x\ry\nz ~~s~~ 4*5*6 ![i](p)"
+
+
+def test_what_others_wrote_is_shown_in_html_as_it_is() -> None:
+    for block in (Text(plain(HOSTILE)), Heading(plain(HOSTILE)), Rows(["q"], [[plain(HOSTILE)]])):
+        body = as_html([block], title="t").split("<body>")[1]
+        assert not set(re.findall(r"<(\w+)", body)) - {"p", "h2", "table", "thead", "tbody", "tr", "th", "td"}
+        assert html.escape(HOSTILE.replace("\r", " ").replace("\n", " ")) in body
+
+
+def test_what_others_wrote_is_one_escaped_cell_of_markdown() -> None:
+    rows = as_markdown([Rows(["q"], [[plain("a|b \\\\| <img> [x](y) `c` *d*\r\ne &amp; f_g")]])]).splitlines()
+    assert rows[2:] == [r"| a\|b \\\\\| \<img\> \[x\](y) \`c\` \*d\* e \&amp; f_g |"]
+
+
+def test_code_of_others_does_not_end_early() -> None:
+    page = as_html([Text(f"see {code('a` <b> **c**')}")], title="t")
+    assert "see <code>a&#x27; &lt;b&gt; **c**</code>" in page
 
 
 def test_html_marks_code_bold_and_links() -> None:
