@@ -17,6 +17,10 @@ from hippogpu.runs import ranking_value
 from hippogpu.types import Passage
 
 MOST_FAILURES = 1000
+_COUNTS = (
+    *("questions", "earlier", "answered", "uncited", "unanswerable", "said_unknown", "failed", "degraded"),
+    *("cited", "strangers", "gold"),
+)
 
 
 def answer_value(answered: Answered, query: Query) -> dict[str, Any]:
@@ -31,6 +35,7 @@ def answer_value(answered: Answered, query: Query) -> dict[str, Any]:
         "thought": answer.thought,
         "cited": [_named(passage) for passage in answer.cited],
         "strangers": answer.strangers,
+        "said_unknown": answer.said_unknown,
         "shown": len(answer.shown),
         "shortened": answer.shortened,
         "cut": answer.cut,
@@ -59,13 +64,16 @@ def report_value(report: FilterReport | EntityReport) -> dict[str, Any]:
 class Tally:
     """Counts over the answers of a run.
 
+    uncited : answers that name no passage · said_unknown : of the unanswerable, those that say so in words
     em and f1 sum over the questions whose answers are known; one that failed, or that the passages do not answer, is 0
     """
 
     questions: int = 0
     earlier: int = 0
     answered: int = 0
+    uncited: int = 0
     unanswerable: int = 0
+    said_unknown: int = 0
     failed: int = 0
     degraded: int = 0
     gold: int = 0
@@ -91,6 +99,8 @@ class Tally:
         self.questions += 1
         self.failed += answer.failure is not None
         self.unanswerable += answer.unanswerable
+        self.said_unknown += answer.said_unknown
+        self.uncited += bool(answer.text) and not answer.cited
         self.answered += bool(answer.text)
         self.cited += len(answer.cited)
         self.strangers += answer.strangers
@@ -113,8 +123,7 @@ class Tally:
 
     def value(self) -> dict[str, Any]:
         """The counts, ready for JSON; em and f1 are means over the questions whose answers are known."""
-        names = ("questions", "earlier", "answered", "unanswerable", "failed", "degraded", "cited", "strangers", "gold")
-        value: dict[str, Any] = {name: getattr(self, name) for name in names}
+        value: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
         value |= {"em": self.em / self.gold, "f1": self.f1 / self.gold} if self.gold else {}
         value |= cost_value(self.cost)
         value["ms_a_question"] = {stage: round(ms / max(self.now, 1), 3) for stage, ms in self.ms.items()}
@@ -152,8 +161,13 @@ def show_answer(answered: Answered, *, with_ranking: bool) -> None:
 
 def tally_rows(tally: Tally) -> list[list[str]]:
     """The counts as rows of a table: name and figure."""
-    counted = ("questions", "earlier", "answered", "unanswerable", "failed", "degraded")
-    rows = [[name, f"{getattr(tally, name):,}"] for name in counted if name != "earlier" or tally.earlier]
+    counted = ("questions", "earlier", "answered", "uncited", "unanswerable", "said_unknown", "failed", "degraded")
+    seldom = ("earlier", "uncited", "said_unknown")
+    rows = [
+        [name.replace("_", " "), f"{getattr(tally, name):,}"]
+        for name in counted
+        if name not in seldom or getattr(tally, name)
+    ]
     if tally.gold:
         rows.append(["exact match, percent", f"{100 * tally.em / tally.gold:.2f}"])
         rows.append(["F1, percent", f"{100 * tally.f1 / tally.gold:.2f}"])

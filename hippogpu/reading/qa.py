@@ -18,15 +18,16 @@ from hippogpu.types import Passage
 class Answer:
     """What the reader says of one question.
 
-    text        the answer; "" where the passages do not say it, and where failure says why there is none
-    thought     how the reader came to it
-    cited       the passages that it rests on, in the order it names them
-    shown       the passages that the reader saw; the first is [1]
-    strangers   citations of passages that were not shown: dropped
-    shortened   shown passages whose end was left out
-    failure     why there is no answer, None where the reader gave one or said that there is none
-    outage      the failure is that no server could be reached
-    cut         the reply never came to its end, and this is what was whole of it
+    text          the answer; "" where the passages do not say it, and where failure says why there is none
+    thought       how the reader came to it
+    cited         the passages that it rests on, in the order it names them
+    shown         the passages that the reader saw; the first is [1]
+    strangers     citations of passages that were not shown: dropped
+    shortened     shown passages whose end was left out
+    failure       why there is no answer, None where the reader gave one or said that there is none
+    outage        the failure is that no server could be reached
+    said_unknown  the reader said in words, as "unknown", that there is no answer; a thing may bear that name
+    cut           the reply never came to its end, and this is what was whole of it
     """
 
     question: str
@@ -38,6 +39,7 @@ class Answer:
     shortened: int = 0
     failure: str | None = None
     outage: bool = False
+    said_unknown: bool = False
     cut: bool = False
     cost: Cost = NOTHING
 
@@ -94,6 +96,7 @@ def _answer(question: str, shown: tuple[Passage, ...], told: Told[ReadAnswer], c
         shown,
         len(numbers) - len(known),
         shortened,
+        said_unknown=told.value.said_unknown,
         cut=told.cut,
         cost=told.cost,
     )

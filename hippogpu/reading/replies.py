@@ -55,11 +55,15 @@ class Thought(NamedTuple):
 
 
 class ReadAnswer(NamedTuple):
-    """A thought, the numbers of the passages that the answer rests on, from 1, and the answer, "" for none."""
+    """A thought, the numbers of the passages that the answer rests on, from 1, and the answer, "" for none.
+
+    said_unknown : there is none because the reply says so in words, as "unknown": a name may be spelt like that
+    """
 
     thought: str
     numbers: tuple[int, ...]
     answer: str
+    said_unknown: bool = False
 
 
 def kept_reader(candidates: Sequence[KeptFact]) -> Callable[[str], Read[KeptNumbers]]:
@@ -124,22 +128,23 @@ def read_thought(text: str) -> Read[Thought]:
 def read_answer(text: str) -> Read[ReadAnswer]:
     """Thought, passage numbers and answer of a reply, from JSON or from free text with an answer marker.
 
-    A reply without either marker of an answer has a fault; one whose answer says that there is none has answer "".
+    A reply without either marker of an answer has a fault; one whose answer says that there is none has answer "". The
+    numbers are those of the field; brackets in the thought count only where it is absent or holds no numbers or list.
     """
     fields, truncated = _fields(text)
     if fields is None:
         plain = _plain(text)
-        marked = marked_answer(plain)
-        if marked is None:
-            return Read(None, "the reply holds no answer", truncated)
-        return Read(ReadAnswer(_line(plain), cited_numbers(plain), marked), truncated=truncated)
-    thought, answer = _text(fields, "thought") or "", _text(fields, "answer")
+        thought, answer, items = _line(plain), _marked(plain), None
+    else:
+        thought, answer = _text(fields, "thought") or "", _text(fields, "answer")
+        items = _items(fields.get("passages"))
     if answer is None:
         return Read(None, "the reply holds no answer", truncated)
-    numbers = [_whole(item) for item in _items(fields.get("passages")) or ()]
-    named = tuple(number for number in numbers if number is not None)
-    answer = "" if says_nothing(answer) else answer
-    return Read(ReadAnswer(thought, tuple(dict.fromkeys(named)) or cited_numbers(thought), answer), truncated=truncated)
+    named = (number for number in map(_whole, items or ()) if number is not None)
+    numbers = cited_numbers(thought) if items is None else tuple(dict.fromkeys(named))
+    nothing = says_nothing(answer)
+    read = ReadAnswer(thought, numbers, "" if nothing else answer, nothing and bool(normalise(answer)))
+    return Read(read, truncated=truncated)
 
 
 def marked_answer(text: str) -> str | None:
@@ -147,11 +152,8 @@ def marked_answer(text: str) -> str | None:
 
     "" where what stands there says that there is no answer.
     """
-    found = [match["line"] or match["end"] or "" for match in _MARKER.finditer(text)]
-    if not found:
-        return None
-    answer = _CITATION.sub("", found[-1]).strip(" \t*_\"'`").removesuffix(".").strip(" \t*_\"'`")
-    return "" if says_nothing(answer) else " ".join(answer.split())
+    answer = _marked(text)
+    return "" if answer is not None and says_nothing(answer) else answer
 
 
 def cited_numbers(text: str) -> tuple[int, ...]:
@@ -168,6 +170,15 @@ def says_nothing(answer: str) -> bool:
 def fact_text(subject: str, predicate: str, object_: str) -> tuple[str, str, str]:
     """What two spellings of a fact have in common."""
     return normalise(subject), normalise(predicate), normalise(object_)
+
+
+def _marked(text: str) -> str | None:
+    """What stands behind the last answer marker, whatever it says; None without one."""
+    found = [match["line"] or match["end"] or "" for match in _MARKER.finditer(text)]
+    if not found:
+        return None
+    answer = _CITATION.sub("", found[-1]).strip(" \t*_\"'`").removesuffix(".").strip(" \t*_\"'`")
+    return " ".join(answer.split())
 
 
 def _of_numbers(numbers: Sequence[int], most: int) -> Read[KeptNumbers]:

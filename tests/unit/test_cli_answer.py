@@ -114,6 +114,16 @@ def test_what_the_passages_do_not_say_is_said_and_not_made_up(folder: Path, serv
     assert "Answer: the passages do not say." in run_verb(app, *words(server.url, "Who won?")).out
 
 
+def test_answers_that_cite_nothing_and_those_that_say_unknown_are_counted(folder: Path, server: LlmServer) -> None:
+    counts = []
+    for said in ("Note 1", "Unknown", ""):
+        server.model = lambda body, said=said: json.dumps({"thought": "See [2].", "passages": [], "answer": said})
+        _, (value, last) = answer(server.url, f"Who said {said}?")
+        counts.append(tuple(last["summary"][name] for name in ("answered", "uncited", "unanswerable", "said_unknown")))
+        assert (value["cited"], value["said_unknown"]) == ([], said == "Unknown")
+    assert counts == [(1, 1, 0, 0), (0, 0, 1, 1), (0, 0, 1, 0)]
+
+
 def test_every_question_of_a_file_is_answered_in_order_and_measured(folder: Path, server: LlmServer) -> None:
     ran, (*values, last) = answer(server.url, "--queries", "questions.jsonl", "--batch", "4")
     summary = last["summary"]

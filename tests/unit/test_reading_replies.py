@@ -146,7 +146,9 @@ def test_no_thought_is_a_fault(text: str) -> None:
     [
         ('{"thought": "Born there [2].", "passages": [3, "2", 3], "answer": "Perth"}', (3, 2), "Perth"),
         ('{"thought": "Born there [2], [1, 4].", "answer": "Perth"}', (2, 1, 4), "Perth"),
-        ('{"thought": "Born there [2].", "passages": [], "answer": true}', (2,), "yes"),
+        ('{"thought": "Born there, not as in [2].", "passages": [], "answer": true}', (), "yes"),
+        ('{"thought": "Born there [2].", "passages": "the second", "answer": "Perth"}', (2,), "Perth"),
+        ('{"thought": "Born there [2].", "passages": "1, 3", "answer": "Perth"}', (1, 3), "Perth"),
         ('{"thought": "", "passages": [1], "answer": ["Perth", "Leith"]}', (1,), "Perth, Leith"),
         ('{"thought": "", "passages": [1], "answer": 1978}', (1,), "1978"),
         ("She was born in Perth [2].\n**Answer:** Perth [2]", (2,), "Perth"),
@@ -164,6 +166,17 @@ def test_a_reply_without_an_answer_is_not_made_one(answer: str) -> None:
     read = read_answer(f'{{"thought": "Nothing on it.", "passages": [], "answer": "{answer}"}}').value
     assert read is not None
     assert read.answer == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [('"Unknown"', True), ('"Null."', True), ('""', False), ("null", False), ('"Perth"', False)]
+)
+def test_an_answer_that_says_in_words_that_there_is_none_is_told_apart(answer: str, said: bool) -> None:
+    read = read_answer(f'{{"thought": "", "passages": [], "answer": {answer}}}').value
+    marked = read_answer(f"On it: nothing.\nAnswer: {answer.strip(chr(34))}").value
+    assert read is not None
+    assert marked is not None
+    assert (read.said_unknown, marked.said_unknown) == (said, said or answer == "null")
 
 
 def test_none_is_an_answer_to_a_question_for_a_number() -> None:
