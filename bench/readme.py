@@ -12,6 +12,7 @@ from bench.oracle.rawtext import ORACLE_RECALL
 from bench.ppr.results import RESULTS, costs, read_results, slope
 from bench.quality.results import RESULTS as QUALITY
 from bench.quality.results import read_results as read_quality
+from bench.quality.tables import percent
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = r"(<!-- {0} table -->\n).*(<!-- /{0} table -->)"
@@ -59,7 +60,7 @@ def with_quality(text: str, results: Mapping[str, Any]) -> str:
         lines.append(f"| **{title}** ({found['questions']}{records}{learned}) | | | | | | |")
         for method in _METHODS:
             values = found["rows"][method]["values"]
-            lines.append(f"| {method} | " + " | ".join(f"{100 * values[one]:.1f}" for one in names) + " |")
+            lines.append(f"| {method} | " + " | ".join(percent(values[one]) for one in names) + " |")
     return _replaced(text, "quality", "\n".join([*lines, ""]))
 
 

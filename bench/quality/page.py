@@ -84,8 +84,10 @@ def _directions(results: Mapping[str, Any]) -> list[Block]:
         Heading("Published directions"),
         Text(
             "Does a change move recall@5 the way the papers say? *confirmed* or *contradicted* when the interval "
-            "of our difference lies on one side of 0, *undecided* when it holds 0. Encoders, records and sizes of"
-            " the corpora are other ones than the papers'."
+            "of our difference lies on one side of 0, *undecided* when it holds 0. Where they published less than a "
+            "point either way (*about equal*), no direction is claimed: our tie *confirms it as equal*, anything else "
+            "*differs*. *Extrapolated*: the paper's figures are of another family of sets than "
+            "ours. Encoders, records and sizes of the corpora are other ones than the papers'."
         ),
         direction_table(results),
         Text(
@@ -97,14 +99,13 @@ def _directions(results: Mapping[str, Any]) -> list[Block]:
 
 
 def _speeds(sets: Mapping[str, Any]) -> list[Block]:
-    machines = {
-        (found["machine"]["cpu"], found["machine"]["cores"])
-        for found in sets.values()
-        if any("queries_per_s" in row for row in found["rows"].values())
-    }
-    loads = [found["machine"]["load_before"] for found in sets.values()]
+    timed = {name: one for name, one in sets.items() if any("queries_per_s" in row for row in one["rows"].values())}
+    machines = {(found["machine"]["cpu"], found["machine"]["cores"]) for found in timed.values()}
+    untimed = [f"`{name}`" for name in sets if name not in timed]
+    lacking: list[Block] = [Text(f"No speed was measured on {', '.join(untimed)}.")] if untimed else []
     if not machines:
-        return []
+        return [Heading("Speed"), *lacking] if lacking else []
+    loads = [found["machine"]["load_before"] for found in timed.values()]
     told = "; ".join(f"{cpu}, {cores} cores" for cpu, cores in sorted(machines))
     return [
         Heading("Speed"),
@@ -114,6 +115,7 @@ def _speeds(sets: Mapping[str, Any]) -> list[Block]:
             f"{max(loads):.1f}): read them as orders of magnitude."
         ),
         speed_table(sets),
+        *lacking,
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from hippogpu.evaluate.pages import Rows, code, plain
@@ -20,10 +21,16 @@ def short(measure: str) -> str:
     return measure.replace("all_recall@", "all@").replace("recall@", "R@").replace("ndcg", "nDCG").replace("mrr", "MRR")
 
 
+def percent(fraction: float, digits: int = 1, sign: str = "") -> str:
+    """A stored fraction in percent, half rounded up on its decimal text: 0.2875 is 28.8. sign "+" shows either sign."""
+    value = (100 * Decimal(repr(fraction))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{value:{sign}f}"
+
+
 def figure(row: Mapping[str, Any], measure: str) -> str:
     """A mean in percent with its interval: 63.3 [55.6, 70.8]."""
     low, high = row["intervals"][measure]
-    return f"{100 * row['values'][measure]:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+    return f"{percent(row['values'][measure])} [{percent(low)}, {percent(high)}]"
 
 
 def rows_of(found: Set) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -124,7 +131,7 @@ def better_signs(found: Set, row: Mapping[str, Any]) -> str:
 def told(difference: Sequence[Any]) -> str:
     """A difference in points with its interval and what it means: +5.1 [-2.5, 12.9] tie."""
     mean, low, high, _, verdict = difference
-    return f"{100 * mean:+.1f} [{100 * low:.1f}, {100 * high:.1f}] {verdict}"
+    return f"{percent(mean, sign='+')} [{percent(low)}, {percent(high)}] {verdict}"
 
 
 def speed(row: Mapping[str, Any]) -> str:
@@ -134,7 +141,10 @@ def speed(row: Mapping[str, Any]) -> str:
 
 
 def direction_table(results: Mapping[str, Any]) -> Rows:
-    """Each published direction on each set of its family: theirs, ours, and whether ours agrees."""
+    """Each published direction on each set of its family: theirs, ours, and whether ours agrees.
+
+    Extrapolated where the paper's figures are of another family than the set (`any`: of one development set).
+    """
     rows = []
     for direction in results["published"].get("directions", ()):
         for name, found in results["sets"].items():
@@ -144,16 +154,28 @@ def direction_table(results: Mapping[str, Any]) -> Rows:
                 continue
             ours = row["against"][direction["than"]]["recall@5"]
             change = published[1] - published[0]
-            cells = [f"{published[0]:.1f} → {published[1]:.1f} ({change:+.1f})", told(ours)]
-            rows.append([direction["claim"], f"`{name}`", *cells, f"**{agreement(change, ours)}**"])
+            equal = ", about equal" if _about_equal(change) else ""
+            cells = [f"{published[0]:.1f} → {published[1]:.1f} ({change:+.1f}{equal})", told(ours)]
+            further = "" if found["family"] in direction["values"] else ", extrapolated"
+            rows.append([direction["claim"], f"`{name}`", *cells, f"**{agreement(change, ours)}**{further}"])
     return Rows(["change", "set", "published, R@5", "ours, R@5, points", ""], rows)
 
 
 def agreement(change: float, ours: Sequence[Any]) -> str:
-    """confirmed or contradicted when our interval lies on one side of 0, undecided when it holds 0."""
+    """confirmed or contradicted when our interval lies on one side of 0, undecided when it holds 0.
+
+    A published change of less than a point claims no direction: our tie confirms that, and anything else differs.
+    """
+    if _about_equal(change):
+        return "confirmed as equal" if ours[4] == "tie" else "differs"
     if ours[4] == "tie":
         return "undecided"
     return "confirmed" if (change > 0) is (ours[4] == "better") else "contradicted"
+
+
+def _about_equal(change: float) -> bool:
+    # The figures have one decimal; 74.7 - 73.7 is a whole point, whatever floats make of it.
+    return abs(round(change, 6)) < 1
 
 
 def reference_table(results: Mapping[str, Any]) -> Rows:

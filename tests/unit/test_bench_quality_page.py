@@ -17,6 +17,7 @@ from bench.quality.tables import (
     direction_table,
     figure,
     overview_table,
+    percent,
 )
 from hippogpu.evaluate.pages import as_markdown
 
@@ -80,10 +81,39 @@ def test_a_direction_is_confirmed_contradicted_or_undecided(results: dict[str, A
 
 @pytest.mark.parametrize(
     ("change", "ours", "told"),
-    [(5.0, BETTER, "confirmed"), (-5.0, BETTER, "contradicted"), (-5.0, WORSE, "confirmed"), (5.0, TIE, "undecided")],
+    [
+        *[(5.0, BETTER, "confirmed"), (-5.0, BETTER, "contradicted"), (-5.0, WORSE, "confirmed")],
+        *[(5.0, TIE, "undecided"), (-0.6, TIE, "confirmed as equal"), (-0.6, WORSE, "differs")],
+        *[(74.7 - 73.7, BETTER, "confirmed"), (0.9, BETTER, "differs")],
+    ],
 )
 def test_agreement_looks_at_the_sign_and_the_interval(change: float, ours: list[Any], told: str) -> None:
     assert agreement(change, ours) == told
+
+
+def test_a_direction_of_another_family_is_marked_as_extrapolated(results: dict[str, Any]) -> None:
+    results["published"]["directions"] = [
+        {"claim": "go far", "row": "hippo2, far", "than": "hippo2", "values": {"any": [80.5, 79.9]}}
+    ]
+    cells = direction_table(results).rows[0]
+    assert (cells[2], cells[-1]) == ("80.5 → 79.9 (-0.6, about equal)", "**differs**, extrapolated")
+
+
+@pytest.mark.parametrize(("fraction", "shown"), [(0.2875, "28.8"), (0.28749, "28.7"), (0.7925, "79.3"), (1.0, "100.0")])
+def test_half_a_digit_is_rounded_up(fraction: float, shown: str) -> None:
+    assert percent(fraction) == shown
+
+
+def test_half_a_digit_of_a_loss_is_rounded_away_from_nought() -> None:
+    assert percent(-0.0125, sign="+") == "-1.3"
+
+
+def test_the_page_says_which_sets_were_not_timed(results: dict[str, Any]) -> None:
+    results["sets"]["other"] = one_set(dense=row(0.2))
+    assert "No speed was measured on `tiny`, `other`." in as_markdown(page_blocks(results, picture="q.svg"))
+    speed = {"median": 5.0, "least": 4.0, "greatest": 6.0}
+    results["sets"]["tiny"]["rows"]["dense"]["queries_per_s"] = speed
+    assert "No speed was measured on `other`." in as_markdown(page_blocks(results, picture="q.svg"))
 
 
 def test_the_better_baseline_is_chosen_at_each_cut_off(results: dict[str, Any]) -> None:
