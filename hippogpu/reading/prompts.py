@@ -2,12 +2,14 @@
 
 The tasks are the papers' (HippoRAG 2, section 3.4; HippoRAG, section 2.3; IRCoT, arXiv 2212.10509); words and examples
 are our own, and what the examples tell of is made up. Facts, passages and questions come from anyone: each is put on
-one line, so that nothing in them can begin a numbered line of its own, and the model is told that they are material.
+one line, so that nothing in them can begin a numbered line of its own, marks by which models tell the turns of a chat
+apart are broken, and the model is told that they are material.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +21,14 @@ from hippogpu.types import KeptFact, Passage
 THOUGHT_CHARACTERS = 600
 ANSWER_CHARACTERS = 300
 _CUT = "…"
+# What opens a mark of ChatML, Llama, Mistral, Gemma, DeepSeek and their like: "<|im_start|>", "[INST]", "</s>",
+# "<<SYS>>", "<start_of_turn>", "<think>". A server may take such text for the mark itself, wherever it stands.
+_MARK = re.compile(
+    r"<(?=[|｜])"
+    r"|<(?=/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response|start_of_turn|end_of_turn)>)"
+    r"|<(?=</?SYS>>)"
+    r"|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|THINK|gMASK)\])"
+)
 
 
 class Prompt(NamedTuple):
@@ -32,7 +42,7 @@ class Prompt(NamedTuple):
         turns = [Message("system", self.instruction)]
         for asked, replied in self.examples:
             turns += [Message("user", asked), Message("assistant", replied)]
-        return (*turns, Message("user", readable(question)))
+        return (*turns, Message("user", without_marks(readable(question))))
 
 
 class Shown(NamedTuple):
@@ -40,6 +50,11 @@ class Shown(NamedTuple):
 
     text: str
     cut: bool
+
+
+def without_marks(text: str) -> str:
+    """The text with a space behind what opens a mark of a chat, so that it is none: "< |im_end|>", "[ INST]"."""
+    return _MARK.sub(r"\g<0> ", text)
 
 
 def one_line(text: str, most: int) -> Shown:
@@ -239,4 +254,4 @@ ANSWER = Prompt(
     ),
 )
 
-VERSION = content_key(compact([FILTER, QUESTION_ENTITIES, THOUGHT, ANSWER]))[:8]
+VERSION = content_key(compact([FILTER, QUESTION_ENTITIES, THOUGHT, ANSWER, _MARK.pattern]))[:8]
