@@ -88,6 +88,15 @@ def test_a_set_counts_by_its_weight_and_not_by_its_questions() -> None:
     assert fit([lone(one), lone(other, "b", 2.0)], ALL, l2=0.01) != pytest.approx(found, abs=1e-2)
 
 
+def test_questions_without_gold_in_their_pool_still_count_for_the_size_of_their_set() -> None:
+    # Half of the set teaches nothing: the rest is worth half, which a penalty of twice the strength is as well.
+    pools = planted(40)
+    pools.gold[::2] = False
+    rest = pools.rows(pools.gold.any(axis=1))
+    assert fit([lone(pools)], ALL, l2=0.01) == pytest.approx(fit([lone(rest)], ALL, l2=0.02), abs=1e-3)
+    assert fit([lone(pools)], ALL, l2=0.01) != pytest.approx(fit([lone(rest)], ALL, l2=0.01), abs=1e-2)
+
+
 def test_questions_without_gold_in_their_pool_teach_nothing() -> None:
     pools = planted(40)
     pools.gold[::2] = False

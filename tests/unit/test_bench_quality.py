@@ -12,12 +12,13 @@ from quality_cases import ROWS, write_data, write_recipe
 from bench.__main__ import app
 from bench.checks import Check
 from bench.quality.command import measure_recipe
-from bench.quality.errors import CLASSES
+from bench.quality.errors import CLASSES, _class, _Known
 from bench.quality.recipe import RECIPES, read_recipe, shipped_recipes
 from bench.quality.results import merged, read_results, write_results
 from hippogpu.errors import ConfigError, UsageError
 from hippogpu.testing.cli import Ran, run_verb
 from hippogpu.testing.llm_server import LlmServer
+from hippogpu.types import KeptFact, Ranking, Seed
 
 pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
 pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
@@ -227,6 +228,27 @@ def test_a_gold_passage_without_facts_leaves_no_usable_fact(place: Path, tmp_pat
     rows = [{**ROWS[2], "settings": {"passage_weight": 0.0, "top_facts": 2}}]
     errors = measure(place, write_recipe(tmp_path, rows=rows), errors=True)[0]["errors"]["hippo2"]
     assert [example["query_id"] for example in errors["examples"]["no usable fact"]] == ["q3"]
+
+
+FACT, OTHER = KeptFact("a", "is", "b", 1.0), KeptFact("x", "is", "y", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "seeds", "candidates", "kind"),
+    [
+        ([FACT], ["a"], [FACT], "walk failed"),
+        ([FACT, OTHER], ["x"], [FACT, OTHER], "seeds missing"),
+        ([OTHER], ["x"], [FACT, OTHER], "filter removed the usable"),
+        ([], [], [FACT], "filter emptied"),
+        ([OTHER], ["x"], [OTHER], "no usable fact"),
+    ],
+)
+def test_the_first_class_that_fits_names_a_failure(
+    facts: list[KeptFact], seeds: list[str], candidates: list[KeptFact], kind: str
+) -> None:
+    known = _Known({"g": {("a", "is", "b")}, "h": set()}, {"g": {"a", "b"}, "h": {"z"}})
+    ranking = Ranking("?", (), "hippo2", facts=tuple(facts), seeds=tuple(Seed(name, 1.0) for name in seeds))
+    assert _class(["g", "h"], ranking, candidates, known) == kind
 
 
 def test_a_row_without_facts_has_no_classes_of_failures(place: Path, tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ def test_gold_passages_of_one_title_are_one_gold_title() -> None:
     assert to_titles({}, {"q": {"a": 1, "a2": 2, "b": 1}}, TITLES).gold == {"q": {"Alpha": 2, "Beta": 1}}
 
 
+def test_a_gold_title_has_the_greatest_relevance_in_whatever_order() -> None:
+    assert to_titles({}, {"q": {"a": 2, "a2": 1}}, TITLES).gold == {"q": {"Alpha": 2}}
+
+
 def test_gold_may_be_a_title_already() -> None:
     found = to_titles({}, {"q": {"Beta": 1, "nowhere": 1}}, TITLES)
     assert (found.gold, found.unplaced) == ({"q": {"Beta": 1, "nowhere": 1}}, ("nowhere",))

@@ -1,5 +1,7 @@
 """Bootstrap intervals, against cases whose answer is known."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,16 @@ def test_a_method_against_itself_is_a_tie_with_p_1() -> None:
     values = [0.1, 0.2, 0.7, 1 / 3]
     found = paired_differences(evaluation(values), evaluation(values))["recall@5"]
     assert (found.mean, found.p, found.verdict) == (0.0, 1.0, "tie")
+
+
+def test_p_is_twice_the_smaller_tail() -> None:
+    # For many questions the tails are those of the normal law.
+    first, second = draws(7, 200), draws(8, 200)
+    found = paired_differences(evaluation(first), evaluation(second))["recall@5"]
+    apart = np.array(first) - np.array(second)
+    z = abs(found.mean) / (apart.std() / np.sqrt(len(apart)))
+    assert 0.2 < found.p < 0.95
+    assert found.p == pytest.approx(math.erfc(z / math.sqrt(2)), abs=0.04)
 
 
 def test_pairing_finds_a_small_gain_that_two_intervals_hide() -> None:
