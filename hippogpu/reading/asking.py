@@ -14,6 +14,7 @@ from hippogpu.openie.asking import REPLY_CHARACTERS, RETRY_TEMPERATURE
 from hippogpu.types import NO_TOKENS
 
 T = TypeVar("T")
+LISTED_FAILURES = 1000
 # So many questions in a row that found no server: the rest of the call is not asked, each would only wait its time out.
 GIVE_UP_AFTER = 20
 
@@ -69,6 +70,13 @@ class Told(NamedTuple, Generic[T]):
     cut: bool = False
     outage: bool = False
     cost: Cost = NOTHING
+
+
+def with_failure(
+    listed: tuple[tuple[str, str], ...], question: str, failure: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Questions and reasons with one more, where it failed; the first 1,000."""
+    return listed if failure is None or len(listed) >= LISTED_FAILURES else (*listed, (question, failure))
 
 
 def asker_name(llm: Llm, version: str, config: AnswerConfig, temperature: float) -> str:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from hippogpu.config import AnswerConfig
 from hippogpu.llm import Llm
 from hippogpu.methods.entities import QuestionEntities
-from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name
-from hippogpu.reading.filter import LISTED_FAILURES
+from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name, with_failure
 from hippogpu.reading.prompts import QUESTION_ENTITIES, VERSION, asked_as, entities_schema
 from hippogpu.reading.replies import read_entities
 
@@ -66,12 +65,11 @@ class LlmEntities:
 
     def _count(self, question: str, told: Told[tuple[str, ...]]) -> None:
         before = self._report
-        listed = told.failure is not None and len(before.failures) < LISTED_FAILURES
         self._report = EntityReport(
             before.asked + 1,
             before.without + (told.value == ()),
             before.failed + (told.value is None),
             before.names + len(told.value or ()),
             before.cost.plus(told.cost),
-            before.failures + (((question, str(told.failure)),) if listed else ()),
+            with_failure(before.failures, question, told.failure),
         )

@@ -15,12 +15,10 @@ from hippogpu.config import AnswerConfig
 from hippogpu.errors import UsageError
 from hippogpu.llm import Llm
 from hippogpu.methods.filter import Verdict
-from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name
+from hippogpu.reading.asking import NOTHING, Ask, Cost, Told, ask_each, asker_name, with_failure
 from hippogpu.reading.prompts import FILTER, VERSION, filter_schema, with_facts
 from hippogpu.reading.replies import KeptNumbers, fact_text, kept_reader
 from hippogpu.types import KeptFact
-
-LISTED_FAILURES = 1000
 
 
 class FilterReport(NamedTuple):
@@ -92,7 +90,6 @@ class LlmFilter:
 
     def _count(self, question: str, facts: int, told: Told[KeptNumbers], verdict: Verdict) -> None:
         before, failed = self._report, verdict.failure is not None
-        failure = ((question, str(verdict.failure)),) if failed and len(before.failures) < LISTED_FAILURES else ()
         self._report = FilterReport(
             before.asked + 1,
             before.kept + len(verdict.kept),
@@ -100,7 +97,7 @@ class LlmFilter:
             before.failed + failed,
             before.unknown + (told.value.unknown if told.value else 0),
             before.cost.plus(told.cost),
-            before.failures + failure,
+            with_failure(before.failures, question, verdict.failure),
         )
 
 
