@@ -33,6 +33,7 @@ from bench.quality.results import RESULTS, merged, read_results, write_results
 from bench.report import machine, print_checks, print_rows
 from hippogpu.config import read_configs
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
+from hippogpu.evaluate.places import check_file, check_folder
 
 _SHOWN = ("recall@1", "recall@2", "recall@5", "recall@10", "recall@20", "all_recall@5", "mrr", "ndcg@10")
 
@@ -63,6 +64,10 @@ def quality(
     console = Console() if sys.stdout.isatty() else Console(width=170)
     passed = True
     try:
+        if json is not None:
+            check_folder(json.parent)
+            if json.parent.is_dir():
+                check_file(json)
         given, published = _given(index or []), read_yaml(RECIPES / PUBLISHED)
         with work_folder(work) as folder:
             for name in recipe:

@@ -21,6 +21,7 @@ from bench.quality.tables import (
     speed_table,
 )
 from hippogpu.evaluate.pages import Block, Code, Heading, Picture, Rows, Text, as_html, as_markdown, code, plain
+from hippogpu.evaluate.places import write_text
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "quality.md"
 _COMMAND = "python -m bench quality --recipe SET --only 'ROW' --data DATA --work WORK --json bench/results/quality.json"
@@ -41,13 +42,13 @@ _LIMITS = (
 def write_page(results: Mapping[str, Any], *, page: Path = PAGE, html: Path | None = None) -> None:
     """The page and its plot beside it; the HTML, with the plot inside, where it is wanted."""
     blocks = page_blocks(results, picture=page.with_suffix(".svg").name, svg=recall_plot(results))
-    page.write_text(as_markdown(blocks), encoding="utf-8")
+    write_text(page, as_markdown(blocks))
     for block in blocks:
         if isinstance(block, Picture):
-            (page.parent / block.file).write_text(block.svg, encoding="utf-8")
+            write_text(page.parent / block.file, block.svg)
     if html is not None:
         html.parent.mkdir(parents=True, exist_ok=True)
-        html.write_text(as_html(blocks, title="Retrieval quality"), encoding="utf-8")
+        write_text(html, as_html(blocks, title="Retrieval quality"))
 
 
 def page_blocks(results: Mapping[str, Any], *, picture: str, svg: str = "") -> list[Block]:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hippogpu.evaluate.places import write_text
+
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "quality.json"
 # results · sets · a set · its rows: each row stands on a line.
 _OPENED = 4
@@ -25,7 +27,7 @@ def read_results(path: Path) -> dict[str, Any]:
 def write_results(path: Path, results: Mapping[str, Any]) -> None:
     """The results as JSON, a line a row, so that a change of one shows as one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_opened(results, _OPENED) + "\n", encoding="utf-8")
+    write_text(path, _opened(results, _OPENED) + "\n")
 
 
 def _opened(value: Any, levels: int, indent: str = "\n") -> str:

@@ -284,6 +284,23 @@ def test_a_run_that_times_nothing_keeps_the_speed_that_was_measured(place: Path,
     assert merged(before, "tiny", value, {})["sets"]["tiny"]["rows"]["dense"]["queries_per_s"] == {"median": 5.0}
 
 
+def test_results_that_could_not_be_written_are_refused_before_anything_is_measured(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "r.json").symlink_to(tmp_path / "other")
+    for file in ("r.json", "other/r.json"):
+        ran = run(place, write_recipe(tmp_path), "--only", "dense", "--json", str(tmp_path / file))
+        assert (ran.code, "dense" in ran.out, (tmp_path / "other").read_text()) == (2, False, "kept")
+
+
+def test_titles_of_many_passages_do_not_use_up_the_depth(tmp_path: Path) -> None:
+    corpus = write_data(tmp_path / "data") / "tiny" / "corpus.jsonl"
+    for title in ("Steam", "Charles Babbage", "Cats", "Rockland County", "Weather"):
+        corpus.write_text(corpus.read_text().replace(f'"title": "{title}"', '"title": "Same"'))
+    recipe = write_recipe(tmp_path, level="title", k=5, rows=ROWS[:1])
+    value = measure_recipe(read_recipe(recipe), tmp_path / "data", tmp_path, {})[0]
+    assert value["rows"]["dense"]["values"]["recall@5"] == 1.0
+
+
 def test_stored_results_hold_no_folder_of_this_machine(place: Path, tmp_path: Path) -> None:
     run(place, write_recipe(tmp_path), "--json", str(tmp_path / "r.json"))
     assert str(place) not in (tmp_path / "r.json").read_text()
