@@ -93,7 +93,11 @@ def quality_report(
     json: Annotated[Path, typer.Option(help="The stored results.")] = RESULTS,
     html: Annotated[Path | None, typer.Option(help="Write the page here as HTML too, with its plots inside.")] = None,
 ) -> None:
-    """Write docs/quality.md and its plot from the stored results alone."""
+    """Write docs/quality.md and its plot over, from the stored results alone."""
+    if not read_results(json)["sets"]:
+        raise typer.BadParameter(
+            f"'{json}' holds no measured set. Name the file of: python -m bench quality --json FILE"
+        )
     write_page(read_results(json), html=html)
 
 

@@ -15,6 +15,9 @@ _LEXICAL = ("dense", "bm25")
 
 Set = Mapping[str, Any]
 
+# A difference that reaches no farther, as a fraction of the gold passages, is about none.
+_NEAR = 0.03
+
 
 def short(measure: str) -> str:
     """R@5 for recall@5, all@5 for all_recall@5."""
@@ -164,10 +167,12 @@ def direction_table(results: Mapping[str, Any]) -> Rows:
 def agreement(change: float, ours: Sequence[Any]) -> str:
     """confirmed or contradicted when our interval lies on one side of 0, undecided when it holds 0.
 
-    A published change of less than a point claims no direction: our tie confirms that, and anything else differs.
+    A published change of less than a point claims no direction. Ours confirms that when its interval reaches no farther
+    than three points to either side; it differs when it lies on one side of 0, and is undecided else.
     """
     if _about_equal(change):
-        return "confirmed as equal" if ours[4] == "tie" else "differs"
+        narrow = max(abs(ours[1]), abs(ours[2])) <= _NEAR
+        return "differs" if ours[4] != "tie" else "confirmed as equal" if narrow else "undecided"
     if ours[4] == "tie":
         return "undecided"
     return "confirmed" if (change > 0) is (ours[4] == "better") else "contradicted"

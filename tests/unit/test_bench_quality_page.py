@@ -83,7 +83,8 @@ def test_a_direction_is_confirmed_contradicted_or_undecided(results: dict[str, A
     ("change", "ours", "told"),
     [
         *[(5.0, BETTER, "confirmed"), (-5.0, BETTER, "contradicted"), (-5.0, WORSE, "confirmed")],
-        *[(5.0, TIE, "undecided"), (-0.6, TIE, "confirmed as equal"), (-0.6, WORSE, "differs")],
+        *[(5.0, TIE, "undecided"), (-0.6, TIE, "undecided"), (-0.6, WORSE, "differs")],
+        (-0.6, [0.0, -0.02, 0.03, 1.0, "tie"], "confirmed as equal"),
         *[(74.7 - 73.7, BETTER, "confirmed"), (0.9, BETTER, "differs")],
     ],
 )
