@@ -390,14 +390,15 @@ class Evidence(NamedTuple):
 class Explanation:
     """What walked to a passage, and the strongest paths, best first. own + the masses of seeds + others = mass.
 
-    others is the rest of the served mass, so it bears what the solver left unwalked. It is never below 0: where more was
-    left than others had, the shares sum to more than mass, by at most bound.
+    others is the rest of the served mass, so it bears what the solver left unwalked. It is never below 0: where more
+    was left than others had, the shares sum to more than mass, by at most bound.
     mass is the score itself, but where the method makes the score of more evidence than that of the walk.
 
     own       mass from the passage's own seed, that is from the question's similarity to its text
     seeds     mass from each phrase seed, in the order of the ranking's seeds
     others    mass from the seeds of all other passages
-    bound     none of them is off by more: own and the seeds' masses are short, by at most this together, others is over
+    bound     own and the seeds' masses are short by at most this together, and others is over by it, but for what the
+              solver left
     evidence  what the score is the weighed sum of, in a method that weighs more than mass; empty for others
     words     for bm25: the words of the question that the passage has, heaviest first; their scores sum to the score
     note      None, or why no walk can be told of (a ranking by similarity alone); then score is None for a passage that
