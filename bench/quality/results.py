@@ -56,7 +56,7 @@ def merged(results: Mapping[str, Any], name: str, found: Mapping[str, Any], publ
         checks = {check["name"]: check for check in [*before["checks"], *found["checks"]]}
         value["checks"] = list(checks.values())
         value["not_run"] = [
-            row for row in found["order"] if row in {*before["not_run"], *found["not_run"]} - rows.keys()
+            row for row in found["order"] if row in {*before["not_run"], *found["not_run"]} - value["rows"].keys()
         ]
     sets[name] = value
     return {**results, "published": published, "sets": sets}

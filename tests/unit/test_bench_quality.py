@@ -311,3 +311,11 @@ def test_results_are_stored_as_the_same_values_with_a_line_a_row(tmp_path: Path)
     write_results(tmp_path / "r.json", results)
     assert json.loads((tmp_path / "r.json").read_text()) == results
     assert '    "x": {"v": [1]},' in (tmp_path / "r.json").read_text().splitlines()
+
+
+def test_a_row_that_was_run_before_is_not_called_not_run(place: Path, tmp_path: Path) -> None:
+    value, _ = measure(place, write_recipe(tmp_path), only=["dense"])
+    asked = {**value, "rows": {**value["rows"], "hippo2, llm": value["rows"]["dense"]}, "not_run": []}
+    before = merged(read_results(tmp_path / "none"), "tiny", asked, {})
+    after = merged(before, "tiny", {**value, "not_run": ["hippo2, llm"]}, {})["sets"]["tiny"]
+    assert (after["not_run"], "hippo2, llm" in after["rows"]) == ([], True)
