@@ -15,16 +15,17 @@ from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_html
 from hippogpu.evaluate.places import check_file, write_text
 from hippogpu.evaluate.plot import Dot, interval_plot
 
-# Wider tables than this have a line a method, so that a narrow terminal still shows them.
-_MOST_COLUMNS = 3
+# What the first column of a printed table takes, and the rules and room around each other one.
+_MEASURE_WIDTH, _RULE_WIDTH = 12, 3
 _PLOTTED = ("recall@5", "all_recall@5")
 
 
 def print_measured(measured: Sequence[Measured], queries: Sequence[Query], *, measure: str | None) -> None:
     """Means with intervals, then each column less the first, then the questions that changed if a measure is named."""
     first = measured[0]
-    columns, rows = _means(measured)
-    people().print(table(_title(first), columns, rows))
+    out = people()
+    for some in _fitting(measured, out.width):
+        out.print(table(_title(first), *_means(some)))
     for other in measured[1:]:
         if first.intervals is not None:
             people().print(table(_difference_title(first, other), *_difference_rows(_differences(first, other))))
@@ -114,9 +115,16 @@ def _how(first: Measured) -> str:
     )
 
 
+def _fitting(measured: Sequence[Measured], width: int) -> list[Sequence[Measured]]:
+    """As many columns together as fit the width, at least one."""
+    cell = max(
+        [len(_mean(measured[0], name)) for name in measured[0].evaluation.values] + [len(one.name) for one in measured]
+    )
+    at_once = max(1, (width - _MEASURE_WIDTH) // (cell + _RULE_WIDTH))
+    return [measured[start : start + at_once] for start in range(0, len(measured), at_once)]
+
+
 def _means(measured: Sequence[Measured]) -> tuple[list[str], list[list[str]]]:
-    if len(measured) > _MOST_COLUMNS or (len(measured) == _MOST_COLUMNS and measured[0].intervals):
-        return _by_method(measured)
     names = list(measured[0].evaluation.values)
     rows = [[short(name), *(_mean(column, name) for column in measured)] for name in names]
     return ["measure", *(column.name for column in measured)], rows

@@ -153,6 +153,15 @@ def test_the_table_of_eval_fits_a_narrow_terminal(folder: Path) -> None:
     assert max(map(len, out.splitlines())) <= 80
 
 
+def test_many_columns_of_eval_are_printed_some_at_a_time(folder: Path) -> None:
+    methods = ["hippo", "hippo2", "dense", "bm25", "fusion"]
+    words = [word for name in methods for word in ("--method", name)]
+    out = run_verb(app, "eval", str(folder), "--queries", str(folder.parent / "queries.jsonl"), *words).out
+    heads = [line for line in out.splitlines() if line.startswith("┃ measure")]
+    assert [name for name in methods if not any(f" {name} " in line for line in heads)] == []
+    assert max(map(len, out.splitlines())) <= 80
+
+
 def test_a_typo_in_a_configuration_names_table_and_file(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[llm.extract]\nmodle = 'm'\n")
     ran = run_verb(
