@@ -117,9 +117,8 @@ def _how(first: Measured) -> str:
 
 def _fitting(measured: Sequence[Measured], width: int) -> list[Sequence[Measured]]:
     """As many columns together as fit the width, at least one."""
-    cell = max(
-        [len(_mean(measured[0], name)) for name in measured[0].evaluation.values] + [len(one.name) for one in measured]
-    )
+    cells = [_mean(column, name) for column in measured for name in column.evaluation.values]
+    cell = max(map(len, [*cells, *(column.name for column in measured)]))
     at_once = max(1, (width - _MEASURE_WIDTH) // (cell + _RULE_WIDTH))
     return [measured[start : start + at_once] for start in range(0, len(measured), at_once)]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from hippogpu.cli import app
 from hippogpu.testing.cli import Ran, run_verb
@@ -156,7 +157,8 @@ def test_the_table_of_eval_fits_a_narrow_terminal(folder: Path) -> None:
 def test_many_columns_of_eval_are_printed_some_at_a_time(folder: Path) -> None:
     methods = ["hippo", "hippo2", "dense", "bm25", "fusion"]
     words = [word for name in methods for word in ("--method", name)]
-    out = run_verb(app, "eval", str(folder), "--queries", str(folder.parent / "queries.jsonl"), *words).out
+    line = ["eval", str(folder), "--queries", str(folder.parent / "queries.jsonl"), *words]
+    out = CliRunner().invoke(app, line, env={"COLUMNS": "80"}).stdout
     heads = [line for line in out.splitlines() if line.startswith("┃ measure")]
     assert [name for name in methods if not any(f" {name} " in line for line in heads)] == []
     assert max(map(len, out.splitlines())) <= 80
