@@ -124,6 +124,14 @@ def test_a_ranking_with_other_seeds_is_refused(made: Path) -> None:
         searcher.explain(rankings, config=replace(HIPPO, names=False, lead_facts=1))
 
 
+@pytest.mark.parametrize("other", [{"pairs": False}, {"damping": 0.8}], ids=str)
+def test_a_ranking_whose_evidence_was_weighed_otherwise_is_refused(made: Path, other: dict[str, float]) -> None:
+    searcher = Searcher.open(made)
+    rankings = searcher.rank([QUESTION], k=5, config=HIPPO)
+    with pytest.raises(UsageError, match="the SearchConfig it was ranked with"):
+        searcher.explain(rankings, config=replace(HIPPO, **other))  # type: ignore[arg-type]
+
+
 def test_the_filter_that_recalls_keeps_what_was_kept_and_nothing_else() -> None:
     kept, other = KeptFact("a", "b", "c", 0.9), KeptFact("a", "b", "d", 0.8)
     (verdict,) = KeptBefore([kept])(["?"], [[other, kept._replace(score=1.0)]])

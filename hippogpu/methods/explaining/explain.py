@@ -18,7 +18,7 @@ from hippogpu.methods.explaining.paths import PATHS, strongest_paths
 from hippogpu.methods.explaining.starting import Start, Started, start_hippo2, start_phrases, start_seeds_only
 from hippogpu.methods.loaded import Loaded, Queries
 from hippogpu.methods.seam import Needs
-from hippogpu.types import Explanation, Longs, MassPath, PathStep, Ranking, SeedShare
+from hippogpu.types import Evidence, Explanation, Longs, MassPath, PathStep, Ranking, SeedShare
 
 STARTS: Mapping[str, Start] = {
     "hippo": start_hippo,
@@ -34,6 +34,8 @@ ALONE = {
 }
 # A served score may be short of the exact one by what its solver leaves; more means that other settings made it.
 _APART, _APART_AT_LEAST = 0.05, 1e-5
+# A question alone and in a batch has cosines that differ in their last places, and logarithms that stretch them.
+_WEIGHED_APART = 0.01
 
 
 class Wanted(NamedTuple):
@@ -124,6 +126,8 @@ def _explained(
     known = sum(float(part.masses.sum()) for part in found) / started.unit
     mass, short = known if told is None else told, _missing(started, found)
     _check_same_walk(ranking, mass, known, short + started.left(wanted.row))
+    evidence = started.evidence(wanted.row)
+    _check_same_weights(ranking, wanted.score, evidence)
     own_mass = _mass_of(found, own) / started.unit
     seeds = _seed_shares(ranking, started, found)
     others = mass - own_mass - sum(seed.mass for seed in seeds)
@@ -137,7 +141,7 @@ def _explained(
         # A served mass is short of the exact one by what its solver left; then the shares sum to more.
         (short if told is None else _missing(started, found, nodes)) + max(-others, 0.0),
         _paths(loaded, started, target, wanted.row),
-        started.evidence(wanted.row),
+        evidence,
     )
 
 
@@ -202,4 +206,14 @@ def _check_same_walk(ranking: Ranking, mass: float, known: float, bound: float) 
         raise UsageError(
             f"The ranking of '{ranking.query[:60]}' gives a passage {mass:.6g}, the walk under these settings "
             f"{known:.6g}. Explain it with the SearchConfig it was ranked with."
+        )
+
+
+def _check_same_weights(ranking: Ranking, score: float | None, evidence: Sequence[Evidence]) -> None:
+    """UsageError when the evidence under these settings does not sum to the score that the ranking has."""
+    weighed = sum(one.value * one.weight for one in evidence)
+    if evidence and score is not None and abs(weighed - score) > _WEIGHED_APART:
+        raise UsageError(
+            f"The ranking of '{ranking.query[:60]}' gives a passage {score:.6g}, the evidence under these settings "
+            f"{weighed:.6g}. Explain it with the SearchConfig it was ranked with."
         )
