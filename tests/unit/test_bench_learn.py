@@ -19,7 +19,6 @@ from hippogpu.methods.hippo.evidence import EVIDENCE
 from hippogpu.testing.cli import Ran, run_verb
 from hippogpu.types import AnyFloats
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
 pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
 
 KINDS = len(EVIDENCE)

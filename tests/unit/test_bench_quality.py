@@ -20,7 +20,6 @@ from hippogpu.testing.cli import Ran, run_verb
 from hippogpu.testing.llm_server import LlmServer
 from hippogpu.types import KeptFact, Ranking, Seed
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
 pytest.importorskip("yaml", reason="the extra 'bench' is not installed")
 
 SHIPPED = shipped_recipes()

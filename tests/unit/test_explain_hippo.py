@@ -16,8 +16,6 @@ from hippogpu.methods.explaining.hippo import KeptBefore
 from hippogpu.methods.given_entities import GivenEntities
 from hippogpu.types import Evidence, KeptFact, Passage
 
-pytest.importorskip("bm25s")
-
 QUESTION = "what did Charles Babbage build for Ada Lovelace?"
 HIPPO = SearchConfig(method="hippo")
 SERVED = 2e-5

@@ -105,7 +105,6 @@ def test_without_synonyms_no_path_takes_one(root: Path) -> None:
 
 
 def test_bm25_names_the_words_that_are_shared_and_their_scores_sum_to_the_score(made: Path) -> None:
-    pytest.importorskip("bm25s")
     ranking, found = explained(made, of("bm25"))
     for hit in ranking.hits:
         one = found[hit.passage.id]

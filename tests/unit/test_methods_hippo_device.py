@@ -17,8 +17,6 @@ from hippogpu.methods import load
 from hippogpu.store import current_manifest, load_snapshot
 from hippogpu.types import AnyFloats, Ints
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
-
 
 class Distant:
     """An array of a device: NumPy may neither look into it nor work with it."""

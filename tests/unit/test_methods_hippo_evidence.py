@@ -24,8 +24,6 @@ from hippogpu.methods.lexical import lexical_index, words_of
 from hippogpu.openie import ReplayExtractor
 from hippogpu.types import AnyFloats
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
-
 RANGES = {"facts": (-1.0, 1e-3), "names": (-1.0, 1e-3)}
 # Vectors and masses in float32 against float64; the log scale stretches what is small by up to 1 ÷ (0.001 · log 1000).
 CLOSE, STRETCHED = 1e-5, 2e-3

@@ -18,8 +18,6 @@ from hippogpu.methods.hippo.focus import fact_factors, facts_behind, focused_mas
 from hippogpu.methods.hippo.hubs import walked_edges
 from hippogpu.types import AnyFloats
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
-
 FOCUSED = replace(HIPPO, focus=2.0, push_epsilon=1e-12)
 # A push to 1e-12 of the degrees, and cosines in float32 against ones in float64.
 CLOSE = 1e-7

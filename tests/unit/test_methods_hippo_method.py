@@ -26,8 +26,6 @@ from hippogpu.methods.hippo.method import NO_START, UNREAD
 from hippogpu.openie.nothing import NoExtractor
 from hippogpu.types import Floats, KeptFact, UserEdge
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
-
 SETTINGS: list[dict[str, Any]] = [
     *({}, {"names": False}, {"pairs": False}, {"names": False, "pairs": False}, {"lexical_passages": 0}),
     *({"rerank": "lead"}, {"rerank": "none"}, {"focus": 3.0}, {"hubs": 0.3}, {"synonyms": False}, {"pool": 1}),

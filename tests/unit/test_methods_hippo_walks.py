@@ -22,8 +22,6 @@ from hippogpu.methods.loaded import min_max
 from hippogpu.testing.graphs import hub_graph, small_graph
 from hippogpu.types import NO_EDGES, AnyFloats
 
-pytest.importorskip("bm25s", reason="the extra 'lexical' is not installed")
-
 # Sums in float32, iterated to 1e-9.
 ROUNDING = 2e-6
 GRAPH_ALONE = replace(HIPPO, rerank="none", names=False, lexical_passages=0, lead_facts=5)
