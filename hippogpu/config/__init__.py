@@ -11,6 +11,7 @@ from hippogpu.config.retrieval import (
     DiffuseRule,
     EdgeRule,
     EntitySource,
+    FactSearch,
     FactText,
     FilterFails,
     FilterName,
@@ -26,6 +27,8 @@ from hippogpu.config.retrieval import (
     SearchConfig,
     ServingSolver,
     SolverName,
+    SynonymSearch,
+    VectorType,
 )
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "EntitySource",
     "ExtractConfig",
     "ExtractorName",
+    "FactSearch",
     "FactText",
     "FilterFails",
     "FilterName",
@@ -58,6 +62,8 @@ __all__ = [
     "SearchConfig",
     "ServingSolver",
     "SolverName",
+    "SynonymSearch",
+    "VectorType",
     "as_mapping",
     "read_configs",
     "with_values",

@@ -13,6 +13,9 @@ from hippogpu.text import TextRule
 EdgeRule = Literal["max", "parallel"]
 FactText = Literal["plain", "tuple"]
 ResolveRule = Literal["none", "names"]
+VectorType = Literal["float32", "float16", "int8"]
+SynonymSearch = Literal["exact", "cells"]
+FactSearch = Literal["exact", "ivfpq"]
 BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
 MethodName = Literal["hippo", "hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
 LinearSolver = Literal["power", "chebyshev"]
@@ -42,6 +45,11 @@ class IndexConfig:
     chunk_tokens       split passages longer than this many tokens; 0 never splits
     chunk_overlap      tokens that neighbouring chunks share
     resolve            join phrases that name one thing in another way by rules (names), or not (none)
+    passage_vectors    how vectors of passages are stored (precision.rounded); all that is made of them is made of those
+    phrase_vectors     the same for phrases
+    fact_vectors       the same for facts
+    synonym_search     compare every phrase with all others (exact), or with those of near cells only (cells)
+    fact_search        compare a question with every fact (exact), or with those of near cells first (ivfpq)
     """
 
     text_rule: TextRule = "unicode"
@@ -53,6 +61,11 @@ class IndexConfig:
     chunk_tokens: int = 0
     chunk_overlap: int = 32
     resolve: ResolveRule = "none"
+    passage_vectors: VectorType = "float32"
+    phrase_vectors: VectorType = "float32"
+    fact_vectors: VectorType = "float32"
+    synonym_search: SynonymSearch = "exact"
+    fact_search: FactSearch = "exact"
 
     def __post_init__(self) -> None:
         check_types(self)

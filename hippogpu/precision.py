@@ -1,0 +1,59 @@
+"""Vectors as they are stored: in float32, in float16, or in int8 with a scale a row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippogpu.config import VectorType
+from hippogpu.types import AnyInts, Floats
+
+_MOST = 127
+
+
+class ScaledRows(NamedTuple):
+    """Unit rows in a byte a number: row i is scales[i] · values[i]. values (rows, w) int8 · scales (rows,) float32."""
+
+    values: NDArray[np.int8]
+    scales: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        rows, width = self.values.shape
+        return rows, width
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.scales.nbytes
+
+
+Vectors = NDArray[np.float32] | NDArray[np.float16] | ScaledRows
+"""(rows, w) unit vectors as they are stored; shape and nbytes are those of all, len is not: use shape[0]."""
+
+
+def rounded(rows: Floats, kind: VectorType) -> Vectors:
+    """Unit rows (rows, w) as they are stored as that type; a second rounding changes nothing.
+
+    int8: the greatest number of a row becomes ±127, and its scale gives the row length 1.
+    """
+    if kind == "float32":
+        return rows
+    if kind == "float16":
+        return rows.astype(np.float16)
+    most = np.abs(rows).max(axis=1, keepdims=True, initial=np.finfo(np.float32).tiny)
+    values = np.rint(rows * (_MOST / most)).astype(np.int8)
+    lengths = np.sqrt((values.astype(np.int32) ** 2).sum(axis=1))
+    return ScaledRows(values, (1 / np.maximum(lengths, 1)).astype(np.float32))
+
+
+def float_rows(vectors: Vectors, which: slice | AnyInts) -> Floats:
+    """Some rows as float32 (rows, w): those that are meant wherever vectors are compared.
+
+    Rows that are stored in float32 are not copied for a slice.
+    """
+    if isinstance(vectors, ScaledRows):
+        return vectors.values[which].astype(np.float32) * vectors.scales[which, None]
+    rows: NDArray[Any] = vectors[which]
+    return rows.astype(np.float32, copy=False)
