@@ -1,0 +1,1 @@
+"""What an index of many passages costs, and what it still finds."""
