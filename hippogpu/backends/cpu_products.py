@@ -72,6 +72,8 @@ if TYPE_CHECKING:
 
     def fill_products(keys: Floats, turned: Floats, out: Floats) -> None: ...
 
+    def tile_of_products(keys: Floats, asked: Floats, tile: Floats, first: int, rows: int) -> None: ...
+
 else:
 
     @numba.njit(nogil=True, cache=True)
@@ -81,15 +83,19 @@ else:
         for first in range(0, len(keys), _BLOCK):
             rows = min(_BLOCK, len(keys) - first)
             for group in range(len(turned)):
-                asked = turned[group]
-                whole = rows - rows % KEYS
-                for row in range(0, whole, KEYS):
-                    _tile(keys, asked, tile, first + row, row)
-                for row in range(whole, rows):
-                    _one_key(keys[first + row], asked, tile[row])
+                tile_of_products(keys, turned[group], tile, first, rows)
                 for query in range(group * QUERIES, min((group + 1) * QUERIES, len(out))):
                     for row in range(rows):
                         out[query, first + row] = tile[row, query - group * QUERIES]
+
+    @numba.njit(nogil=True, cache=True)
+    def tile_of_products(keys, asked, tile, first, rows):
+        """tile (≥ rows, 32) = keys[first : first + rows] · asked, for one group (w, 32) of turned queries."""
+        whole = rows - rows % KEYS
+        for row in range(0, whole, KEYS):
+            _tile(keys, asked, tile, first + row, row)
+        for row in range(whole, rows):
+            _one_key(keys[first + row], asked, tile[row])
 
     @numba.njit(nogil=True, cache=True)
     def _one_key(key, asked, sums):

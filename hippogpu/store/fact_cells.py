@@ -1,0 +1,58 @@
+"""The facts in cells of near ones, with a few bytes of each: plain arrays, from which near facts are found without a
+look at all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hippogpu.errors import IndexDamagedError
+from hippogpu.types import Floats, Ints, Longs, Ragged
+
+CODE_VALUES = 256
+
+
+class FactCells(NamedTuple):
+    """An inverted file with product quantisation: the facts of cell c are facts[indptr[c]:indptr[c+1]], ascending.
+
+    centroids (cells, w) float32 · indptr (cells+1,) int64 · facts (F,) int32, each once
+    codes (F, M) uint8, in the order of `facts` · codebooks (M, 256, d) float32 with (M − 1)·d < w ≤ M·d
+    A fact's vector is about centroids[c] plus, side by side, codebooks[m, codes[i, m]] for each m.
+    """
+
+    centroids: Floats
+    indptr: Longs
+    facts: Ints
+    codes: NDArray[np.uint8]
+    codebooks: Floats
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self)
+
+    def check(self, facts: int, width: int) -> FactCells:
+        """Self; IndexDamagedError unless every fact is in one cell and all shapes and numbers can be searched."""
+        shapes = self._misfit(facts, width)
+        if shapes:
+            raise IndexDamagedError(f"The cells of the facts do not fit: {shapes}. Index the corpus again.")
+        Ragged(self.indptr, self.facts).check("cells of facts", below=facts)
+        seen = np.zeros(facts, bool)
+        seen[self.facts] = True
+        if not seen.all():
+            raise IndexDamagedError(f"Fact {int(np.argmin(seen))} is in no cell. Index the corpus again.")
+        if not (np.isfinite(self.centroids).all() and np.isfinite(self.codebooks).all()):
+            raise IndexDamagedError("A number in the cells of the facts is not finite. Index the corpus again.")
+        return self
+
+    def _misfit(self, facts: int, width: int) -> str:
+        cells = len(self.indptr) - 1
+        pieces, values, size = self.codebooks.shape
+        if self.centroids.shape != (cells, width):
+            return f"{cells} cells of width {width}, but centroids {self.centroids.shape}"
+        if self.facts.shape != (facts,) or self.codes.shape != (facts, pieces):
+            return f"{facts} facts in {pieces} bytes each, but facts {self.facts.shape}, codes {self.codes.shape}"
+        if values != CODE_VALUES or not (pieces - 1) * size < width <= pieces * size:
+            return f"codebooks {self.codebooks.shape} for a width of {width}"
+        return ""
