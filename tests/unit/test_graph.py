@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from hippogpu.config import EdgeRule, IndexConfig
-from hippogpu.graph import assemble
+from hippogpu.graph import assemble, phrase_graph
 from hippogpu.tables import tabulate
-from hippogpu.types import Csr, Edges, Record, Triple, UserEdge
+from hippogpu.types import Csr, Edges, Record, Tables, Triple, UserEdge
 
 RULES: tuple[EdgeRule, ...] = ("max", "parallel")
 
@@ -174,3 +175,73 @@ def test_the_graph_is_that_of_dictionaries_and_loops(
     made = graph(*(" ".join(row) for row in rows), rule=rule, user_edges=own(*edges))
     found = {frozenset((names[i], names[j])): weight for (i, j), weight in np.ndenumerate(dense(made)) if weight}
     assert found == {pair: max(weights) if rule == "max" else sum(weights) for pair, weights in given_weights.items()}
+
+
+COSINES = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(lambda ends: ends[0] != ends[1]),
+    st.sampled_from([0.8125, 0.875, 1.0]),
+)
+
+
+def four_phrases(rows: list[list[str]], edges: list[tuple[str, str, float]]) -> Tables:
+    """Three passages, the last of which also states all of a, b, c and d."""
+    records = [Record(str(i), tuple(Triple(f[0], "p", f[1]) for f in row)) for i, row in enumerate(rows)]
+    records[2] = replace(records[2], triples=(*records[2].triples, Triple("a", "p", "b"), Triple("c", "p", "d")))
+    return tabulate(records, IndexConfig(), edges=own(*edges), rows={str(i): [i] for i in range(3)}).tables
+
+
+def dense_phrases(tables: Tables, cosines: dict[tuple[int, int], float], rule: EdgeRule) -> np.ndarray:
+    """What joins each two phrases, of dense matrices."""
+    facts, stated, found = tables.facts, np.zeros((4, 4)), np.zeros((4, 4))
+    np.add.at(stated, (facts.subject[tables.statements.values], facts.object[tables.statements.values]), 1)
+    stated = (stated + stated.T) * (1 - np.eye(4))
+    for ends, cosine in cosines.items():
+        found[ends] = cosine
+    joined = np.maximum.reduce([stated, found, found.T])
+    if rule == "parallel":
+        one_way = np.where(found > 0, found, stated)
+        joined = one_way + one_way.T
+    for source, target, weight in zip(*tables.user_edges, strict=True):
+        ends = source - 3, target - 3
+        if source >= 3:
+            joined[ends] = max(joined[ends], weight) if rule == "max" else joined[ends] + weight
+            joined[ends[::-1]] = joined[ends]
+    return joined
+
+
+@given(
+    rows=st.lists(FACTS, min_size=3, max_size=3),
+    edges=OWN,
+    cosines=COSINES,
+    rule=st.sampled_from(RULES),
+    budget=st.sampled_from([1, 40, 2**20]),
+)
+def test_phrases_are_joined_as_dense_matrices_say_whatever_the_budget(
+    rows: list[list[str]],
+    edges: list[tuple[str, str, float]],
+    cosines: dict[tuple[int, int], float],
+    rule: EdgeRule,
+    budget: int,
+) -> None:
+    tables = four_phrases(rows, edges)
+    found = synonyms(*((*ends, cosine) for ends, cosine in cosines.items()))
+    made = assemble(tables, found, rule, budget_bytes=budget).check()
+    alone = phrase_graph(tables, found, rule, budget_bytes=budget).check()
+    expected = dense_phrases(tables, cosines, rule).tolist()
+    assert between_phrases(made, 3) == dense(alone).tolist() == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_block_a_phrase_gives_the_arrays_of_one_block(rule: EdgeRule) -> None:
+    records = [Record(str(i), (Triple(f"x{i}", "p", f"x{i * 7 % 31}"), Triple("hub", "p", f"x{i}"))) for i in range(33)]
+    tables = tabulate(records, IndexConfig()).tables
+    near = synonyms(*((i, (i + 5) % 32, 0.875) for i in range(32)))
+    whole, blocks = assemble(tables, near, rule).check(), assemble(tables, near, rule, budget_bytes=1)
+    assert all(np.array_equal(getattr(whole, name), getattr(blocks, name)) for name in ("indptr", "indices", "weights"))
+
+
+def test_progress_counts_the_rows_of_phrases() -> None:
+    seen: list[tuple[int, int]] = []
+    tables = tabulate([Record("0", (Triple("a", "p", "b"), Triple("b", "p", "c")))], IndexConfig()).tables
+    assemble(tables, synonyms(), "max", budget_bytes=8, on_progress=lambda done, whole: seen.append((done, whole)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
