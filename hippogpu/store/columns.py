@@ -1,9 +1,9 @@
-"""The columns of an index table, memory-mapped: texts are decoded one at a time, as they are read."""
+"""The columns of an index table, memory-mapped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,44 +14,11 @@ from numpy.typing import NDArray
 from hippogpu.store.arrow_layout import Malformed, layout_of
 from hippogpu.store.files import Entry
 from hippogpu.store.mapped import damaged, mapped
+from hippogpu.text_columns import TextColumn as TextColumn
 
-_BLOCK_TEXTS = 65536
 _NUMBERS: Mapping[pa.DataType, Any] = {pa.int32(): np.int32, pa.float32(): np.float32, pa.float64(): np.float64}
 # Whole texts are UTF-8; bytes are texts that may hold half a character (a lone surrogate).
 _DECODING: Mapping[pa.DataType, str] = {pa.large_string(): "strict", pa.large_binary(): "surrogatepass"}
-
-
-class TextColumn(Sequence[str]):
-    """Texts read from a mapping; IndexDamagedError, naming the file, for one that is no UTF-8.
-
-    starts : (rows + 1) int64, ascending inside the letters: where each text begins and the one before it ends
-    """
-
-    __slots__ = ("_errors", "_letters", "_path", "_starts")
-
-    def __init__(self, path: Path, starts: NDArray[np.int64], letters: memoryview, errors: str) -> None:
-        self._path, self._starts, self._letters, self._errors = path, starts, letters, errors
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, i: Any) -> Any:
-        if isinstance(i, slice):
-            return [self[at] for at in range(*i.indices(len(self)))]
-        at = range(len(self))[i]
-        return self._text(int(self._starts[at]), int(self._starts[at + 1]))
-
-    def __iter__(self) -> Iterator[str]:
-        for first in range(0, len(self), _BLOCK_TEXTS):
-            places = self._starts[first : first + _BLOCK_TEXTS + 1].tolist()
-            for start, end in pairwise(places):
-                yield self._text(start, end)
-
-    def _text(self, start: int, end: int) -> str:
-        try:
-            return str(self._letters[start:end], "utf-8", self._errors)
-        except UnicodeDecodeError as error:
-            raise damaged(self._path, f"a text of it is no UTF-8 ({error})") from error
 
 
 class Columns(NamedTuple):
@@ -81,7 +48,9 @@ def read_columns(path: Path, file: memoryview, schema: pa.Schema) -> tuple[Colum
             views = layout.buffers[field.name]
             if field.type in _DECODING:
                 starts = _starts(views[1], layout.rows, len(views[2]))
-                texts[field.name] = TextColumn(path, starts, views[2], _DECODING[field.type])
+                texts[field.name] = TextColumn(
+                    starts, views[2], refuse=partial(damaged, path), errors=_DECODING[field.type]
+                )
             else:
                 numbers[field.name] = _column(views[-1], layout.rows, field.type)
     except Malformed as error:

@@ -12,11 +12,11 @@ from source_imports import PACKAGE, ROOT, Import, all_imports, imports_in, impor
 # Lowest first. A room may import the rooms of the lines above its own, and itself; never a room of its own line.
 LAYERS = (
     {"errors", "text"},
-    {"types", "disk"},
+    {"types", "disk", "text_columns"},
     {"config"},
     {"precision"},
     {"llm"},
-    {"corpus", "openie", "embed", "tables", "backends", "store"},
+    {"corpus", "openie", "embed", "tables", "backends", "store", "words"},
     {"synonyms", "graph", "resolve", "nearest"},
     {"diffuse", "methods"},
     {"index", "searcher", "evaluate", "runs", "capacity"},
