@@ -39,7 +39,8 @@ _PREDICATES = (
     "is a", "was born in", "died in", "is the capital of", "lies in", "is located in", "was founded by", "founded",
     "married", "is the father of", "is the daughter of", "played for", "directed", "was directed by", "wrote",
     "composed", "was released by", "produced", "won", "was awarded", "belongs to", "is part of", "borders",
-    "flows into", "led", "was succeeded by", "studied at", "worked at", "lived in", "moved to", "was built by", "was named after",
+    "flows into", "led", "was succeeded by", "studied at", "worked at", "lived in", "moved to", "was built by",
+    "was named after",
 )  # fmt: skip
 _PREDICATE_TEXTS: Words = pa.array(_PREDICATES)
 

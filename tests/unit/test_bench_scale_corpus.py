@@ -11,7 +11,6 @@ import pytest
 from bench.ppr.synthetic import MUSIQUE
 from bench.scale.corpus import CORPUS, LEAST_PASSAGES, QUESTIONS, RECORDS, write_corpus
 from bench.scale.phrases import scattered, universe
-from hippogpu.config import SearchConfig
 from hippogpu.corpus import read_corpus
 from hippogpu.embed import embedder_from_name
 from hippogpu.index import Index
@@ -51,10 +50,10 @@ def test_the_index_of_a_corpus_has_the_published_proportions(index: Path) -> Non
     assert found == pytest.approx(published, rel=PROPORTION)
 
 
-def test_fact_search_finds_the_passage_that_a_question_was_made_of(index: Path, small: Path) -> None:
+def test_the_default_method_finds_the_passage_that_a_question_was_made_of(index: Path, small: Path) -> None:
     asked = lines(small / QUESTIONS)[:20]
     texts = [str(row["question"]) for row in asked]
-    rankings = Searcher.open(index).rank(texts, k=5, config=SearchConfig(method="hippo2"))
+    rankings = Searcher.open(index).rank(texts, k=5)
     golds = [row["supporting_ids"] for row in asked]
     found = [gold[0] in [hit.passage.id for hit in ranking.hits] for gold, ranking in zip(golds, rankings, strict=True)]  # type: ignore[index]
     assert np.mean(found) > 0.9
