@@ -196,6 +196,43 @@ class Tables:
         return self
 
 
+COUNT_TYPES = (np.uint8, np.uint16, np.int32)
+"""How often a passage has a word is stored in the first of these that holds the greatest number of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordCounts:
+    """Which passages have a word, how often, and which words their titles have.
+
+    words    V distinct words, sorted by code point
+    passages (V rows) the passages of each word, ascending
+    counts   (entries,) how often; of one of COUNT_TYPES
+    lengths  (P,) int32, how many words a passage has, each as often as it stands there
+    titles   (P rows) the distinct words of the title under the first of a passage's ids, ascending
+    """
+
+    words: Sequence[str]
+    passages: Ragged
+    counts: AnyInts
+    lengths: Ints
+    titles: Ragged
+
+    def check(self) -> WordCounts:
+        """Self, or IndexDamagedError where something points outside its table; reads every entry."""
+        self.passages.check("word_passages", below=len(self.lengths))
+        return self.check_heads()
+
+    def check_heads(self) -> WordCounts:
+        """As check, but for the passages of words: whoever reads those of a word looks at them."""
+        indptr = self.passages.indptr
+        if indptr[0] != 0 or indptr[-1] != len(self.passages.values) or np.any(indptr[1:] < indptr[:-1]):
+            raise IndexDamagedError("The row pointers of 'word_passages' are not ascending. Rebuild the index.")
+        if len(self.lengths) and self.lengths.min() < 0:
+            raise IndexDamagedError("A length of 'word_lengths' is below 0. Rebuild the index.")
+        self.titles.check("title_words", below=len(self.words))
+        return self
+
+
 @dataclass(frozen=True, slots=True)
 class Csr:
     """A symmetric weighted adjacency in compressed rows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hippogpu.store.finding import places_of
 from hippogpu.store.garbage import Garbage, collect_garbage
 from hippogpu.store.generations import (
     current_manifest,
@@ -26,6 +27,7 @@ from hippogpu.store.snapshot import (
 from hippogpu.store.user_edges import write_user_edges
 from hippogpu.store.vectors import StoredVectors
 from hippogpu.store.verify import require_whole, verify
+from hippogpu.store.words import write_words
 
 __all__ = [
     "DIFFUSED",
@@ -46,6 +48,7 @@ __all__ = [
     "logs_folder",
     "lost_manifest",
     "passages_of",
+    "places_of",
     "publish",
     "read_diffused",
     "require_whole",
@@ -56,4 +59,5 @@ __all__ = [
     "write_tables",
     "write_user_edges",
     "write_vectors",
+    "write_words",
 ]
