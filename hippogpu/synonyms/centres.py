@@ -1,0 +1,137 @@
+"""Centres of cells on the sphere, in two levels, by k-means on a sample; and the cells nearest to a vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from hippogpu.backends.threads import run_together, single_blas_thread
+from hippogpu.precision import Vectors, float_rows
+from hippogpu.types import AnyInts, Floats, Ints, Longs
+
+# Blocks have one size whatever the budget: a product may differ in its last digit with the size of its blocks, and a
+# vector on the border of two cells would change sides.
+BLOCK_ROWS = 8192
+_ITERATIONS = 6
+_TOP_SAMPLE, _SAMPLE = 128, 16
+_MOST_CHILDREN = 4
+
+
+class Reach(NamedTuple):
+    """How fine cells are, and how many are looked at.
+
+    phrases : of a cell, on average · cells : nearest cells whose phrases a phrase is compared with
+    groups  : nearest groups of cells among whose cells those are looked for
+    """
+
+    phrases: int = 64
+    cells: int = 16
+    groups: int = 8
+
+
+class Centres(NamedTuple):
+    """groups (T, w) and cells (C, w) float32 unit rows; group t has the cells from starts[t] to starts[t+1]."""
+
+    groups: Floats
+    cells: Floats
+    starts: Longs
+
+
+def find_centres(vectors: Vectors, reach: Reach) -> Centres:
+    """Centres for about E / reach.phrases cells in about the square root of that many groups.
+
+    A group has cells by its share of the sample, so that dense places have many; the same vectors have the same
+    centres. Takes up to 16 rows a cell.
+    """
+    count = vectors.shape[0]
+    cells = -(-count // reach.phrases)
+    groups = max(1, round(cells**0.5))
+    random = np.random.default_rng(0)
+    sample = _some(np.arange(count), _SAMPLE * cells, random)
+    with single_blas_thread():
+        tops = _centres(float_rows(vectors, _some(sample, _TOP_SAMPLE * groups, random)), groups, random)
+        label = np.empty(len(sample), np.int32)
+
+        def place(starts: Iterator[int]) -> None:
+            for start in starts:
+                part = slice(start, start + BLOCK_ROWS)
+                label[part] = np.argmax(float_rows(vectors, sample[part]) @ tops.T, axis=1)
+
+        run_together(range(0, len(sample), BLOCK_ROWS), place)
+        order, bounds = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(groups + 1))
+        children: list[Floats] = [tops[:0]] * groups
+
+        def divide(numbers: Iterator[int]) -> None:
+            for group in numbers:
+                rows = np.sort(sample[order[bounds[group] : bounds[group + 1]]])
+                own = np.random.default_rng([1, group])
+                wanted = min(max(round(len(rows) / len(sample) * cells), 1), _MOST_CHILDREN * groups)
+                some = _some(rows, _SAMPLE * wanted, own)
+                children[group] = _centres(float_rows(vectors, some), wanted, own) if len(rows) else tops[[group]]
+
+        run_together(range(groups), divide)
+    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in children])])
+    return Centres(tops, np.concatenate(children), starts.astype(np.int64))
+
+
+def nearest_cells(rows: Floats, centres: Centres, reach: Reach) -> Ints:
+    """The nearest cells of each row, nearest first, (m, reach.cells) int32; −1 where there are fewer.
+
+    They are looked for among the cells of the nearest groups.
+    """
+    groups = min(reach.groups, len(centres.groups))
+    near = _greatest(rows @ centres.groups.T, groups)
+    scores = np.full((*near.shape, reach.cells), -np.inf, np.float32)
+    cells = np.full(scores.shape, -1, np.int32)
+    flat = near.ravel()
+    order = np.argsort(flat, kind="stable")
+    bounds = np.searchsorted(flat[order], np.arange(len(centres.groups) + 1))
+    for group in np.unique(flat):
+        row, slot = np.divmod(order[bounds[group] : bounds[group + 1]], groups)
+        first, last = centres.starts[group], centres.starts[group + 1]
+        products = rows[row] @ centres.cells[first:last].T
+        best = _greatest(products, min(reach.cells, int(last - first)))
+        scores[row, slot, : best.shape[1]] = np.take_along_axis(products, best, axis=1)
+        cells[row, slot, : best.shape[1]] = best + first
+    scores, flat_cells = scores.reshape(len(rows), -1), cells.reshape(len(rows), -1)
+    best = _greatest(scores, reach.cells)
+    best = np.take_along_axis(
+        best, np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable"), axis=1
+    )
+    return np.take_along_axis(flat_cells, best, axis=1)
+
+
+def _greatest(scores: Floats, k: int) -> AnyInts:
+    """The columns of the k greatest values of each row, in any order."""
+    if k == scores.shape[1]:
+        return np.broadcast_to(np.arange(k), scores.shape)
+    return np.argpartition(scores, scores.shape[1] - k, axis=1)[:, scores.shape[1] - k :]
+
+
+def _some(rows: Longs, most: int, random: np.random.Generator) -> Longs:
+    """At most so many of the rows, ascending."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(random.choice(rows, most, replace=False, shuffle=False))
+
+
+def _centres(rows: Floats, wanted: int, random: np.random.Generator) -> Floats:
+    """Centres of so many cells, or of as many as there are rows, by spherical k-means from rows drawn at random."""
+    wanted = min(wanted, len(rows))
+    centres = rows[np.sort(random.choice(len(rows), wanted, replace=False))].copy()
+    for _ in range(_ITERATIONS if wanted > 1 else 1):
+        label = np.concatenate(
+            [
+                np.argmax(rows[start : start + BLOCK_ROWS] @ centres.T, axis=1)
+                for start in range(0, len(rows), BLOCK_ROWS)
+            ]
+        )
+        order, counts = np.argsort(label, kind="stable"), np.bincount(label, minlength=wanted)
+        filled = counts > 0
+        sums = np.add.reduceat(rows[order], (np.cumsum(counts) - counts)[filled], axis=0)
+        centres[filled] = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        # A centre that nobody is nearest to starts again somewhere else.
+        centres[~filled] = rows[random.choice(len(rows), int(np.count_nonzero(~filled)))]
+    return centres
