@@ -15,6 +15,7 @@ from numpy.lib import format as npy
 
 from hippogpu.backends import Backend, Graph, steps_for
 from hippogpu.disk import failures_of, make_own_folder, write_atomically
+from hippogpu.precision import Vectors, float_columns
 from hippogpu.types import AnyFloats, Csr, Diffused, Floats
 
 _LARGEST_NUMBER_BYTES = 8
@@ -23,6 +24,8 @@ TOLERANCE = 1e-8
 # Bytes a node and column at the peak: the columns, x, and the buffers in float32 and, for the residual, in float64.
 _COPIES_BYTES = 44
 _LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
+# Rows whose columns are read together: whatever vectors are stored in becomes float32 this many rows at a time.
+_ROWS = 1 << 16
 
 OnProgress = Callable[[int, int], None]
 
@@ -36,7 +39,7 @@ class Block(NamedTuple):
 
 def diffuse_passages(
     graph: Csr,
-    vectors: Floats,
+    vectors: Vectors,
     *,
     damping: float,
     backend: Backend,
@@ -52,10 +55,11 @@ def diffuse_passages(
     """
     width = vectors.shape[1] + 1
     put, at_once = backend.put_graph(graph), columns_at_once(graph.nodes, budget_bytes)
-    made, ones, errors = np.empty(vectors.shape, np.float32), np.empty(len(vectors), np.float32), np.empty(width)
+    passages = vectors.shape[0]
+    made, ones, errors = np.empty(vectors.shape, np.float32), np.empty(passages, np.float32), np.empty(width)
     for first in range(0, width, at_once):
         last = min(first + at_once, width)
-        block = _stored(scratch, first, len(vectors), last - first)
+        block = _stored(scratch, first, passages, last - first)
         if block is None:
             block = _solved(put, vectors, first, last, damping, backend)
             _store(scratch, first, block)
@@ -89,12 +93,14 @@ def columns_at_once(nodes: int, budget_bytes: int) -> int:
     return _LEAST_COLUMNS if fit < 16 else min(fit // 16 * 16, _MOST_COLUMNS)
 
 
-def _solved(graph: Graph, vectors: Floats, first: int, last: int, damping: float, backend: Backend) -> Block:
+def _solved(graph: Graph, vectors: Vectors, first: int, last: int, damping: float, backend: Backend) -> Block:
     """Solves columns first to last of [V 1]."""
     passages, width = vectors.shape
     columns = np.zeros((graph.nodes, last - first), np.float32)
     inside = min(last, width)
-    columns[:passages, : inside - first] = vectors[:, first:inside]
+    for start in range(0, passages, _ROWS):
+        rows = slice(start, min(start + _ROWS, passages))
+        columns[rows, : inside - first] = float_columns(vectors, rows, slice(first, inside))
     if last > width:
         columns[:passages, -1] = 1.0
     right = backend.put(columns)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hippogpu.config import VectorType
-from hippogpu.types import AnyInts, Floats
+from hippogpu.types import AnyFloats, AnyInts, Floats
 
 _MOST = 127
+_SUMMED_ROWS = 1 << 14
 
 
 class ScaledRows(NamedTuple):
@@ -48,6 +49,25 @@ def rounded(rows: Floats, kind: VectorType) -> Vectors:
     return ScaledRows(values, (1 / np.maximum(lengths, 1)).astype(np.float32))
 
 
+def part(vectors: Any, rows: slice) -> Any:
+    """Some rows as they are stored, without a copy."""
+    if isinstance(vectors, ScaledRows):
+        return ScaledRows(vectors.values[rows], vectors.scales[rows])
+    return vectors[rows]
+
+
+def kind_of(vectors: Vectors) -> VectorType:
+    """As what they are stored."""
+    if isinstance(vectors, ScaledRows):
+        return "int8"
+    return "float16" if vectors.dtype == np.float16 else "float32"
+
+
+def is_small(vectors: Any) -> bool:
+    """Whether they are stored in fewer bytes than float32."""
+    return isinstance(vectors, ScaledRows) or bool(vectors.dtype == np.float16)
+
+
 def float_rows(vectors: Vectors, which: slice | AnyInts) -> Floats:
     """Some rows as float32 (rows, w): those that are meant wherever vectors are compared.
 
@@ -57,3 +77,21 @@ def float_rows(vectors: Vectors, which: slice | AnyInts) -> Floats:
         return vectors.values[which].astype(np.float32) * vectors.scales[which, None]
     rows: NDArray[Any] = vectors[which]
     return rows.astype(np.float32, copy=False)
+
+
+def float_columns(vectors: Vectors, rows: slice, columns: slice) -> Floats:
+    """Some columns of some rows as float32 (rows, columns)."""
+    if isinstance(vectors, ScaledRows):
+        return float_rows(ScaledRows(vectors.values[:, columns], vectors.scales), rows)
+    return float_rows(vectors[:, columns], rows)
+
+
+def summed(vectors: Vectors) -> AnyFloats:
+    """The sum of all rows, (w,) float64, a block at a time."""
+    if not is_small(vectors):
+        whole: AnyFloats = float_rows(vectors, slice(None)).sum(axis=0, dtype=np.float64)
+        return whole
+    total = np.zeros(vectors.shape[1])
+    for first in range(0, vectors.shape[0], _SUMMED_ROWS):
+        total += float_rows(vectors, slice(first, first + _SUMMED_ROWS)).sum(axis=0, dtype=np.float64)
+    return total

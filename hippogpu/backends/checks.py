@@ -108,11 +108,11 @@ def _check_seeds(graph: Graph, seeds: SparseSeeds) -> None:
         raise UsageError("Weights of seeds must be finite and not negative.")
 
 
-def check_topk(queries: AnyFloats, keys: AnyFloats, k: int) -> None:
+def check_topk(queries: AnyFloats, keys: Any, k: int) -> None:
     """UsageError unless the shapes agree and k is at least 1."""
     if k < 1:
         raise UsageError(f"k must be at least 1. Got {k}.")
-    if queries.ndim != 2 or keys.ndim != 2 or queries.shape[1] != keys.shape[1]:
+    if queries.ndim != 2 or len(keys.shape) != 2 or queries.shape[1] != keys.shape[1]:
         raise UsageError(f"Queries and keys must be of one width. Got {queries.shape} and {keys.shape}.")
 
 

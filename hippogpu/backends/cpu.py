@@ -20,7 +20,7 @@ from hippogpu.backends.checks import (
     no_number,
 )
 from hippogpu.backends.reference import residual_of, row_sums
-from hippogpu.backends.rows import select_rows, topk_blockwise
+from hippogpu.backends.rows import put_rows, select_rows, topk_blockwise
 from hippogpu.backends.steps import step_weights
 from hippogpu.backends.threads import run_together, threads
 from hippogpu.backends.values import (
@@ -34,6 +34,7 @@ from hippogpu.backends.values import (
     stored_rounding,
 )
 from hippogpu.config import LinearSolver, Precision
+from hippogpu.precision import ScaledRows, Vectors, is_small
 from hippogpu.types import AnyFloats, Csr, Ints
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class CpuBackend:
         # Memory that is touched for the first time costs as much as some steps, so the last group's is kept.
         self._buffers: Buffers | None = None
 
-    def put(self, array: AnyFloats) -> AnyFloats:
-        return np.ascontiguousarray(array, self._dtype)
+    def put(self, array: Vectors | AnyFloats) -> Any:
+        return put_rows(array, self._dtype)
 
     def get(self, array: AnyFloats) -> AnyFloats:
         return array
@@ -69,21 +70,26 @@ class CpuBackend:
     def put_graph(self, graph: Csr) -> Graph:
         return Graph(graph.indptr, graph.indices, graph.weights, row_sums(graph, graph.weights))
 
-    def scores(self, queries: AnyFloats, keys: AnyFloats) -> AnyFloats:
+    def scores(self, queries: AnyFloats, keys: Vectors | AnyFloats) -> AnyFloats:
+        if isinstance(keys, ScaledRows) or is_small(keys):
+            from hippogpu.backends.cpu_dense import all_products
+
+            queries = np.ascontiguousarray(queries, self._dtype)
+            return all_products(queries, keys, budget_bytes=self._budget_bytes)
         return np.asarray(queries, self._dtype) @ keys.T
 
     def select(self, scores: AnyFloats, k: int) -> Ints:
         return select_rows(scores, k)
 
-    def topk(self, queries: AnyFloats, keys: AnyFloats, k: int) -> TopK:
+    def topk(self, queries: AnyFloats, keys: Vectors | AnyFloats, k: int) -> TopK:
         queries = np.ascontiguousarray(queries, self._dtype)
         check_topk(queries, keys, k)
-        k = min(k, len(keys))
+        k = min(k, keys.shape[0])
         if k > _HEAP_HITS or not len(queries):
             return topk_blockwise(queries, keys, k, budget_bytes=self._budget_bytes, multiply=self.scores)
         from hippogpu.backends.cpu_dense import best_keys
 
-        return best_keys(queries, np.ascontiguousarray(keys, self._dtype), k, budget_bytes=self._budget_bytes)
+        return best_keys(queries, self.put(keys), k, budget_bytes=self._budget_bytes)
 
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"

@@ -29,6 +29,7 @@ from hippogpu.backends.steps import steps_for
 from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK, seed_columns
 from hippogpu.config import LinearSolver
 from hippogpu.errors import HippoError, UsageError
+from hippogpu.precision import ScaledRows, float_rows, is_small
 from hippogpu.types import AnyFloats, Csr, Ints
 
 Product = Literal["kernels", "cusparse"]
@@ -40,8 +41,9 @@ class CudaBackend:
     """Single precision on the current CUDA device, every block of work under a byte budget.
 
     Arrays are CuPy's; `put` takes NumPy's, CuPy's, and through DLPack any other on the device, without a copy where the
-    type is float32 already. `product` chooses the sparse product of solve and diffuse: the fused step, or cuSPARSE, the
-    baseline it is compared with. MissingExtraError without CuPy, HippoError without a device.
+    type is float32 already; keys in float16 and int8 stay as they are. `product` chooses the sparse product of solve
+    and diffuse: the fused step, or cuSPARSE, the baseline it is compared with. MissingExtraError without CuPy,
+    HippoError without a device.
     """
 
     name = "cuda"
@@ -56,6 +58,14 @@ class CudaBackend:
         self._walk = Walk(self._cupy, self._kernels) if product == "kernels" else SparseWalk(self._cupy)
 
     def put(self, array: Any) -> Any:
+        xp = self._cupy
+        if isinstance(array, ScaledRows):
+            return ScaledRows(*(xp.ascontiguousarray(xp.asarray(one)) for one in array))
+        half = getattr(array, "dtype", None) == np.float16
+        return xp.ascontiguousarray(xp.asarray(array)) if half else self._floats(array)
+
+    def _floats(self, array: Any) -> Any:
+        """The array on the device in float32."""
         xp = self._cupy
         if not isinstance(array, (np.ndarray, xp.ndarray)) and hasattr(array, "__dlpack_device__"):
             on_device = array.__dlpack_device__()[0] in DLPACK_CUDA
@@ -72,24 +82,30 @@ class CudaBackend:
         return cast(Graph, CudaGraph(*(xp.asarray(array) for array in arrays)))
 
     def scores(self, queries: Any, keys: Any) -> Any:
-        return self.put(queries) @ self.put(keys).T
+        queries, keys = self._floats(queries), self.put(keys)
+        if not is_small(keys):
+            return queries @ keys.T
+        scores = self._cupy.empty((len(queries), keys.shape[0]), np.float32)
+        for rows in blocks(keys.shape[0], max(1, self._budget_bytes // (4 * keys.shape[1]))):
+            scores[:, rows] = queries @ float_rows(keys, rows).T
+        return scores
 
     def select(self, scores: Any, k: int) -> Ints:
         if k < 1:
             raise UsageError(f"k must be at least 1. Got {k}.")
-        scores = self.put(scores)
+        scores = self._floats(scores)
         best = best_of_rows(self._cupy, self._kernels, scores, min(k, scores.shape[1]))
         numbers: Ints = self.get(best.ids).astype(np.int32, copy=False)
         return numbers
 
     def topk(self, queries: Any, keys: Any, k: int) -> TopK:
-        queries, keys = self.put(queries), self.put(keys)
+        queries, keys = self._floats(queries), self.put(keys)
         best = topk_in_blocks(self._cupy, self._kernels, queries, keys, k, budget_bytes=self._budget_bytes)
         return TopK(*(self._cupy.asnumpy(array) for array in best))
 
     def solve(self, graph: Graph, seeds: Any, *, damping: float, steps: int, solver: LinearSolver = "power") -> Any:
         here = _on_device(graph)
-        seeds = self.put(seeds)
+        seeds = self._floats(seeds)
         self._check_seeds(graph, seeds, damping, steps)
         xp = self._cupy
         mass = xp.empty(seeds.shape, xp.float32)
@@ -106,7 +122,7 @@ class CudaBackend:
     ) -> Any:
         here = _on_device(graph)
         check_steps(damping, steps)
-        columns = self.put(columns)
+        columns = self._floats(columns)
         self._check_columns(graph, columns)
         xp = self._cupy
         diffused = xp.empty(columns.shape, xp.float32)
@@ -117,7 +133,7 @@ class CudaBackend:
 
     def residual(self, graph: Graph, columns: Any, diffused: Any, *, damping: float) -> Residual:
         check_damping(damping)
-        columns, diffused = self.put(columns), self.put(diffused)
+        columns, diffused = self._floats(columns), self._floats(diffused)
         self._check_columns(graph, columns)
         check_answers(columns, diffused)
         xp, here = self._cupy, _on_device(graph)
@@ -154,7 +170,7 @@ class CudaBackend:
         least_epsilon: float,
     ) -> Certified:
         check_diffused(graph, part, seeds, k, damping=damping, epsilon=epsilon, least_epsilon=least_epsilon)
-        part = part._replace(diffused=self.put(part.diffused), ones=self.put(part.ones))
+        part = part._replace(diffused=self._floats(part.diffused), ones=self._floats(part.ones))
         return rank_in_blocks(
             Device(self._cupy, self._kernels, self.get), _on_device(graph), part, seeds, k,
             damping=damping, epsilon=epsilon, least_epsilon=least_epsilon, budget_bytes=self._budget_bytes,

@@ -12,6 +12,7 @@ import numpy as np
 from hippogpu.backends._kernels import Kernels
 from hippogpu.backends.checks import check_topk, no_number
 from hippogpu.backends.values import TopK
+from hippogpu.precision import float_rows, is_small
 
 THREADS = 512
 # Keys that a block sorts in shared memory; for more of them whole rows are sorted.
@@ -80,13 +81,17 @@ def _best_by_sorting(xp: Any, scores: Any, k: int, numbers: Any) -> TopK:
 
 
 def topk_in_blocks(xp: Any, kernels: Kernels, queries: Any, keys: Any, k: int, *, budget_bytes: int) -> TopK:
-    """TopK of queries (B, w) among keys (rows, w), float32, over blocks of keys whose product fits the budget."""
+    """TopK of float32 queries (B, w) among keys (rows, w), over blocks of keys that fit the budget.
+
+    Rows that are stored in fewer bytes become float32 a block at a time.
+    """
     check_topk(queries, keys, k)
     count = len(queries)
-    rows = max(1, budget_bytes // (4 * max(count, 1)))
+    turned = keys.shape[1] if is_small(keys) else 0
+    rows = max(1, budget_bytes // (4 * max(count + turned, 1)))
     total = best_of_rows(xp, kernels, xp.empty((count, 0), xp.float32), k)
-    for start in range(0, len(keys), rows):
-        scores = queries @ keys[start : start + rows].T
+    for start in range(0, keys.shape[0], rows):
+        scores = queries @ float_rows(keys, slice(start, start + rows)).T
         here = best_of_rows(xp, kernels, scores, min(k, scores.shape[1]))
         total = _merged(xp, kernels, total, TopK(here.ids + np.int32(start), *here[1:]), k)
     return total

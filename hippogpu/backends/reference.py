@@ -25,6 +25,7 @@ from hippogpu.backends.values import (
     stored_rounding,
 )
 from hippogpu.config import LinearSolver
+from hippogpu.precision import Vectors, float_rows, is_small
 from hippogpu.types import AnyFloats, Csr, Ints
 
 # Rows of a residual that are looked at together.
@@ -41,8 +42,8 @@ class ReferenceBackend:
     def __init__(self, budget_bytes: int = 512 * 2**20) -> None:
         self._budget_bytes = budget_bytes
 
-    def put(self, array: AnyFloats) -> AnyFloats:
-        return np.ascontiguousarray(array, np.float64)
+    def put(self, array: Vectors | AnyFloats) -> AnyFloats:
+        return np.ascontiguousarray(float_rows(array, slice(None)) if is_small(array) else array, np.float64)
 
     def get(self, array: AnyFloats) -> AnyFloats:
         return array

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from hippogpu.backends.checks import check_topk, no_number
 from hippogpu.backends.values import TopK
 from hippogpu.errors import UsageError
+from hippogpu.precision import ScaledRows, Vectors, is_small, part
 from hippogpu.types import AnyFloats, AnyInts, Ints
+
+
+def put_rows(array: Vectors | AnyFloats, dtype: Any) -> Any:
+    """The array of that type; rows that are stored in fewer bytes as they are. Nothing that fits already is copied."""
+    if isinstance(array, ScaledRows):
+        return ScaledRows(np.ascontiguousarray(array.values), np.ascontiguousarray(array.scales))
+    return np.ascontiguousarray(array, array.dtype if is_small(array) else dtype)
 
 
 def best_of_row(row: AnyFloats, k: int) -> AnyInts:
@@ -38,11 +47,11 @@ def select_rows(scores: AnyFloats, k: int) -> Ints:
 
 def topk_blockwise(
     queries: AnyFloats,
-    keys: AnyFloats,
+    keys: Vectors | AnyFloats,
     k: int,
     *,
     budget_bytes: int,
-    multiply: Callable[[AnyFloats, AnyFloats], AnyFloats],
+    multiply: Callable[[AnyFloats, Any], AnyFloats],
 ) -> TopK:
     """TopK over blocks of keys, so that no product exceeds the budget."""
     check_topk(queries, keys, k)
@@ -51,8 +60,8 @@ def topk_blockwise(
     high = np.full(len(queries), -np.inf, queries.dtype)
     ids = np.empty((len(queries), 0), np.int32)
     best = np.empty((len(queries), 0), queries.dtype)
-    for start in range(0, len(keys), rows):
-        scores = multiply(queries, keys[start : start + rows])
+    for start in range(0, keys.shape[0], rows):
+        scores = multiply(queries, part(keys, slice(start, start + rows)))
         np.minimum(low, scores.min(axis=1), out=low)
         np.maximum(high, scores.max(axis=1), out=high)
         here = select_rows(scores, k)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from hippogpu.backends.values import Certified, Graph, PassagePart, Residual, SparseSeeds, TopK
 from hippogpu.config import LinearSolver
+from hippogpu.precision import Vectors
 from hippogpu.types import AnyFloats, Csr, Ints
 
 
@@ -15,8 +16,11 @@ class Backend(Protocol):
     @property
     def name(self) -> str: ...
 
-    def put(self, array: AnyFloats) -> Any:
-        """The array where this backend computes, in its float type."""
+    def put(self, array: Vectors | AnyFloats) -> Any:
+        """The array where this backend computes, in its float type, or, for rows in fewer bytes, as they are stored.
+
+        Such rows are keys of scores and topk, which turn a block of them into floats at a time.
+        """
         ...
 
     def get(self, array: Any) -> AnyFloats:

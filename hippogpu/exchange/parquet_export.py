@@ -26,6 +26,7 @@ from hippogpu.exchange.parquet_tables import (
 )
 from hippogpu.exchange.records import RecordFile, write_records
 from hippogpu.exchange.values import OnProgress, Written
+from hippogpu.precision import float_rows
 from hippogpu.store import Snapshot
 from hippogpu.store.mapped import sha256_of
 from hippogpu.types import Edges, Ragged, UserEdge
@@ -99,7 +100,7 @@ def _passages(snapshot: Snapshot) -> Iterator[Block]:
             "text": [passage.text for passage in named],
             "meta": [passages.metas[number] for number in numbers],
             "extractor": list(passages.extractors[begin:end]),
-            VECTOR: vector_column(snapshot.passage_vectors[begin:end]),
+            VECTOR: vector_column(float_rows(snapshot.passage_vectors, slice(begin, end))),
         }
 
 
@@ -116,7 +117,8 @@ def _ids(snapshot: Snapshot) -> Iterator[Block]:
 def _phrases(snapshot: Snapshot) -> Iterator[Block]:
     phrases = snapshot.tables.phrases
     for begin, end in ranges(len(phrases), _BLOCK_ROWS):
-        yield {"text": list(phrases[begin:end]), VECTOR: vector_column(snapshot.phrase_vectors[begin:end])}
+        rows = float_rows(snapshot.phrase_vectors, slice(begin, end))
+        yield {"text": list(phrases[begin:end]), VECTOR: vector_column(rows)}
 
 
 def _facts(snapshot: Snapshot) -> Iterator[Block]:
@@ -127,7 +129,7 @@ def _facts(snapshot: Snapshot) -> Iterator[Block]:
             "predicate": list(facts.predicate[begin:end]),
             "object": facts.object[begin:end],
             "text": list(facts.text[begin:end]),
-            VECTOR: vector_column(snapshot.fact_vectors[begin:end]),
+            VECTOR: vector_column(float_rows(snapshot.fact_vectors, slice(begin, end))),
         }
 
 

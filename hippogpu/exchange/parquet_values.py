@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hippogpu.config import VectorType
 from hippogpu.corpus import edge_fault
 from hippogpu.exchange.parquet_head import Head
 from hippogpu.exchange.parquet_tables import Table, unfit
 from hippogpu.graph import assemble
+from hippogpu.precision import Vectors, rounded
 from hippogpu.resolve import NameEdges, names_for, with_names
 from hippogpu.store import Passages, passages_of
 from hippogpu.text import identity
-from hippogpu.types import NO_EDGES, Csr, Edges, Facts, Floats, Ints, Ragged, Tables, UserEdge
+from hippogpu.types import NO_EDGES, Csr, Edges, Facts, Ints, Ragged, Tables, UserEdge
 
 _MOST_COSINE = 1.0 + 1e-3
 
@@ -27,9 +29,9 @@ class Contents(NamedTuple):
 
     passages: Passages
     tables: Tables
-    passage_vectors: Floats
-    phrase_vectors: Floats
-    fact_vectors: Floats
+    passage_vectors: Vectors
+    phrase_vectors: Vectors
+    fact_vectors: Vectors
     synonyms: Edges
     graph: Csr
     user_edges: tuple[UserEdge, ...]
@@ -58,9 +60,9 @@ def contents(folder: Path, head: Head, read: Mapping[str, Table]) -> Contents:
     return Contents(
         passages,
         tables,
-        _vectors(read["passages"]),
-        _vectors(read["phrases"]),
-        _vectors(read["facts"]),
+        _vectors(read["passages"], head.config.passage_vectors),
+        _vectors(read["phrases"], head.config.phrase_vectors),
+        _vectors(read["facts"], head.config.fact_vectors),
         synonyms,
         graph,
         user_edges,
@@ -68,9 +70,10 @@ def contents(folder: Path, head: Head, read: Mapping[str, Table]) -> Contents:
     )
 
 
-def _vectors(table: Table) -> Floats:
+def _vectors(table: Table, kind: VectorType) -> Vectors:
+    """The rows as the index stores them: an export has them in float32, and a second rounding changes nothing."""
     assert table.vectors is not None
-    return table.vectors
+    return rounded(table.vectors, kind)
 
 
 def _passages(folder: Path, texts: Table, ids: Table) -> Passages:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from hippogpu.errors import UsageError
 from hippogpu.exchange.values import WHATS, Form, OnProgress, What, Written
+from hippogpu.precision import float_rows
 from hippogpu.store import Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import Floats, Refusal
@@ -106,7 +107,7 @@ def _passages(snapshot: Snapshot, begin: int, end: int) -> Points:
         [passage.title for passage in named],
         [passage.text for passage in named],
         [passage.meta for passage in named],
-        snapshot.passage_vectors[passages.rows[begin:end]],
+        float_rows(snapshot.passage_vectors, passages.rows[begin:end]),
     )
 
 
@@ -114,7 +115,8 @@ def _phrases(snapshot: Snapshot, begin: int, end: int) -> Points:
     counts = mention_counts(snapshot.tables)[begin:end].tolist()
     texts = list(snapshot.tables.phrases[begin:end])
     metas = [{"passages": count} for count in counts]
-    return Points(begin, _numbers(begin, end), [""] * len(texts), texts, metas, snapshot.phrase_vectors[begin:end])
+    vectors = float_rows(snapshot.phrase_vectors, slice(begin, end))
+    return Points(begin, _numbers(begin, end), [""] * len(texts), texts, metas, vectors)
 
 
 def _facts(snapshot: Snapshot, begin: int, end: int) -> Points:
@@ -122,7 +124,8 @@ def _facts(snapshot: Snapshot, begin: int, end: int) -> Points:
     texts = list(facts.text[begin:end])
     triples = zip(facts.subject[begin:end], facts.predicate[begin:end], facts.object[begin:end], strict=True)
     metas = [{"subject": phrases[s], "predicate": predicate, "object": phrases[o]} for s, predicate, o in triples]
-    return Points(begin, _numbers(begin, end), [""] * len(texts), texts, metas, snapshot.fact_vectors[begin:end])
+    vectors = float_rows(snapshot.fact_vectors, slice(begin, end))
+    return Points(begin, _numbers(begin, end), [""] * len(texts), texts, metas, vectors)
 
 
 def _numbers(begin: int, end: int) -> list[str]:

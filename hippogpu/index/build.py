@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
 from hippogpu.index.tidying import tidy
 from hippogpu.openie import ExtractionReport
+from hippogpu.precision import Vectors, float_rows, rounded
 from hippogpu.resolve import NameEdges, names_for, with_names
 from hippogpu.store import (
     DiffusionMark,
@@ -73,11 +75,12 @@ class CommitReport:
     recovered: int = 0
 
 
-class Vectors:
-    """The three blocks of vectors of a generation."""
+class Encoded(NamedTuple):
+    """The three blocks of vectors of a generation, as they are stored."""
 
-    def __init__(self, passage: Floats, phrase: Floats, fact: Floats) -> None:
-        self.passage, self.phrase, self.fact = passage, phrase, fact
+    passage: Vectors
+    phrase: Vectors
+    fact: Vectors
 
 
 class Stages:
@@ -107,8 +110,9 @@ def encode(
     *,
     embedder: Embedder,
     known: StoredVectors,
+    config: IndexConfig,
     stages: Stages,
-) -> tuple[Vectors, int]:
+) -> tuple[Encoded, int]:
     """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again.
 
     With how many of the texts that were encoded now are longer than the encoder reads.
@@ -123,7 +127,11 @@ def encode(
     # An empty phrase (kept by the oracle profile) is encoded like any other text.
     rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=keep)
     phrases, facts = len(tables.phrases), len(tables.facts)
-    vectors = Vectors(rows[phrases + facts :], rows[:phrases], rows[phrases : phrases + facts])
+    vectors = Encoded(
+        rounded(rows[phrases + facts :], config.passage_vectors),
+        rounded(rows[:phrases], config.phrase_vectors),
+        rounded(rows[phrases : phrases + facts], config.fact_vectors),
+    )
     return vectors, count_truncated(fresh, embedder) if fresh else 0
 
 
@@ -157,11 +165,11 @@ def build(
         tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
         tables = tabulated.tables
     with stages("encode"):
-        vectors, truncated = encode(passages, tables, embedder=embedder, known=known, stages=stages)
+        vectors, truncated = encode(passages, tables, embedder=embedder, known=known, config=config, stages=stages)
     with stages("synonyms"):
         synonyms = find_synonyms(
             tables.phrases,
-            vectors.phrase,
+            float_rows(vectors.phrase, slice(None)),
             config,
             known=None if stored is None or anew else known_synonyms(stored),
             budget_bytes=run.budget_bytes,
@@ -210,21 +218,21 @@ def known_vectors(root: Path, stored: Snapshot | None, embedder: Embedder) -> St
     """Vectors by text: those of unfinished commits, and those of a generation."""
     known = StoredVectors(root / "vectors", embedder.name, embedder.width)
     if stored is not None:
-        known.know(stored.passages.wholes, stored.passage_vectors)
-        known.know(stored.tables.phrases, stored.phrase_vectors)
-        known.know(stored.tables.facts.text, stored.fact_vectors)
+        known.know(stored.passages.wholes, float_rows(stored.passage_vectors, slice(None)))
+        known.know(stored.tables.phrases, float_rows(stored.phrase_vectors, slice(None)))
+        known.know(stored.tables.facts.text, float_rows(stored.fact_vectors, slice(None)))
     return known
 
 
 def known_synonyms(stored: Snapshot) -> KnownSynonyms:
-    return KnownSynonyms(stored.tables.phrases, stored.phrase_vectors, stored.synonyms)
+    return KnownSynonyms(stored.tables.phrases, float_rows(stored.phrase_vectors, slice(None)), stored.synonyms)
 
 
 def _diffused(
     root: Path,
     files: Mapping[str, Entry],
     graph: Csr,
-    vectors: Floats,
+    vectors: Vectors,
     stored: Snapshot | None,
     rule: DiffuseRule,
     damping: float,

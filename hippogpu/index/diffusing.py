@@ -15,6 +15,7 @@ from hippogpu.config import DiffuseRule, RunConfig, SearchConfig
 from hippogpu.diffuse import OnProgress, diffuse_passages, estimated_seconds
 from hippogpu.errors import IndexDamagedError
 from hippogpu.index.tidying import DIFFUSING, tidy
+from hippogpu.precision import Vectors
 from hippogpu.store import (
     DIFFUSED,
     DiffusionMark,
@@ -31,7 +32,7 @@ from hippogpu.store import (
 )
 from hippogpu.store.files import Entry
 from hippogpu.store.manifest import DIFFUSION_SOURCES
-from hippogpu.types import Csr, Floats
+from hippogpu.types import Csr
 
 # A commit diffuses by itself what takes less than this.
 AUTO_SECONDS = 60.0
@@ -51,7 +52,7 @@ class Diffusion:
         return estimated_seconds(graph, width, damping=self._damping, backend=self._backend()) <= AUTO_SECONDS
 
     def run(
-        self, graph: Csr, vectors: Floats, on_progress: OnProgress | None
+        self, graph: Csr, vectors: Vectors, on_progress: OnProgress | None
     ) -> tuple[dict[str, Entry], DiffusionMark]:
         """The files of the diffused vectors, and their mark."""
         diffused = diffuse_passages(

@@ -26,11 +26,12 @@ from hippogpu.index.settling import settled_config, settled_encoder
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
 from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot, require_whole
+from hippogpu.store.snapshot import VECTORS
 from hippogpu.types import Passage, UserEdge
 
 # What every commit takes from the generation before, and what one that is not made anew takes too.
 HELD = {"ids", "passages", "edges", "phrases", "facts", "statements_indptr", "statements"}
-TAKEN_OVER = {"passage_vectors", "phrase_vectors", "fact_vectors", "synonym_source", "synonym_target", "synonym_weight"}
+TAKEN_OVER = {*VECTORS, *VECTORS.values(), "synonym_source", "synonym_target", "synonym_weight"}
 
 
 class Index:

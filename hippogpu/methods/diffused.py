@@ -60,7 +60,7 @@ def rank_by_diffusion(
     """
     diffused = loaded.diffused
     assert diffused is not None
-    slope, offset = passage_seed_line(low, high, config.passage_weight, loaded.passages.dtype)
+    slope, offset = passage_seed_line(low, high, config.passage_weight, low.dtype)
     seeds = sparse_seeds(phrases, first=len(loaded.snapshot.passages))
     part = PassagePart(diffused.vectors, diffused.ones, vectors, slope, offset, diffused.error)
     certified = loaded.backend.rank_diffused(

@@ -12,6 +12,7 @@ import numpy as np
 from hippogpu.backends import Backend, Graph
 from hippogpu.errors import IndexDamagedError
 from hippogpu.methods.derived import Derived
+from hippogpu.precision import float_rows, summed
 from hippogpu.store import DIFFUSED, Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntity, Ragged, Seed
@@ -22,6 +23,7 @@ ROUNDING_STEPS = 4
 
 
 _GRAPH = ("graph_indptr", "graph_indices", "graph_weights")
+_PASSAGES = ("passage_vectors", "passage_scales")
 
 
 class DiffusedOn(NamedTuple):
@@ -103,8 +105,8 @@ def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None)
     Ragged(snapshot.graph.indptr, snapshot.graph.indices).check("graph", below=max(snapshot.graph.nodes, 1))
     counts = mention_counts(snapshot.tables)
     _check_numbers(snapshot, counts)
-    passages, facts = _held(snapshot, earlier, "passage_vectors"), _held(snapshot, earlier, "fact_vectors")
-    graph, diffused = _held(snapshot, earlier, *_GRAPH), _held(snapshot, earlier, *_GRAPH, "passage_vectors", *DIFFUSED)
+    passages, facts = _held(snapshot, earlier, *_PASSAGES), _held(snapshot, earlier, "fact_vectors", "fact_scales")
+    graph, diffused = _held(snapshot, earlier, *_GRAPH), _held(snapshot, earlier, *_GRAPH, *_PASSAGES, *DIFFUSED)
     return Loaded(
         snapshot,
         backend,
@@ -131,7 +133,8 @@ def _held(snapshot: Snapshot, earlier: Loaded | None, *roles: str) -> Loaded | N
     if earlier is None:
         return None
     files, held = snapshot.manifest.files, earlier.snapshot.manifest.files
-    return earlier if all(role in files and files[role] == held.get(role) for role in roles) else None
+    # Scales, which only rows in int8 have, are absent from both or the same.
+    return earlier if all(files.get(role) == held.get(role) for role in roles) else None
 
 
 def _put_diffused(snapshot: Snapshot, backend: Backend) -> DiffusedOn | None:
@@ -139,14 +142,14 @@ def _put_diffused(snapshot: Snapshot, backend: Backend) -> DiffusedOn | None:
     if diffused is None:
         return None
     diffused.check()
-    lone = np.diff(snapshot.graph.indptr[: len(vectors) + 1]) == 0
+    lone = np.diff(snapshot.graph.indptr[: vectors.shape[0] + 1]) == 0
     return DiffusedOn(
         backend.put(diffused.vectors),
         backend.put(diffused.ones),
         diffused.damping,
         diffused.error,
-        vectors.sum(axis=0, dtype=np.float64),
-        vectors[lone].sum(axis=0, dtype=np.float64),
+        summed(vectors),
+        float_rows(vectors, np.flatnonzero(lone)).sum(axis=0, dtype=np.float64),
         int(lone.sum()),
     )
 

@@ -13,10 +13,10 @@ from hippogpu.config import IndexConfig, as_mapping, with_values
 from hippogpu.errors import ConfigError, IndexDamagedError, IndexFormatError
 from hippogpu.store.files import Entry
 
-FORMAT = 2
-"""1: CURRENT has no checksum, and an id no title of its own (store.passages). 2: it has."""
+FORMAT = 3
+"""1: CURRENT has no checksum, and an id no title of its own (store.passages). 2: it has. 3: vectors have types."""
 DIFFUSED = ("diffused_vectors", "diffused_ones")
-DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors")
+DIFFUSION_SOURCES = ("graph_indptr", "graph_indices", "graph_weights", "passage_vectors", "passage_scales")
 INDEX_FILE = re.compile(r"[a-z0-9_]+-[0-9a-f]{16}\.(npy|arrow)")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[a-z0-9_]{1,64}")

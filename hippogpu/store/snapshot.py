@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hippogpu.config import VectorType
 from hippogpu.errors import IndexDamagedError
+from hippogpu.precision import ScaledRows, Vectors
 from hippogpu.store.columns import Columns, read_table
 from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
@@ -18,17 +21,21 @@ from hippogpu.store.manifest import DIFFUSED, Manifest
 from hippogpu.store.mapped import read_array
 from hippogpu.store.passages import Passages, passage_tables, read_passages
 from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
-from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Floats, Ragged, Tables, UserEdge
+from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Ragged, Tables, UserEdge
 
+VECTORS: Mapping[str, str] = {f"{name}_vectors": f"{name}_scales" for name in ("passage", "phrase", "fact")}
+"""Roles of vectors, and of the scales of their rows where they are stored in int8."""
+
+_VECTOR_DTYPES: Mapping[VectorType, str] = {"float32": "<f4", "float16": "<f2", "int8": "|i1"}
 _ARRAYS = {
     **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
     **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
     **dict.fromkeys(("edge_source", "edge_target"), ("<i4", 1)),
     **dict.fromkeys(("graph_weights", "synonym_weight", "edge_weight"), ("<f4", 1)),
-    **dict.fromkeys(("passage_vectors", "phrase_vectors", "fact_vectors", "diffused_vectors"), ("<f4", 2)),
-    "diffused_ones": ("<f4", 1),
+    **dict.fromkeys((*VECTORS, "diffused_vectors"), ("<f4", 2)),
+    **dict.fromkeys((*VECTORS.values(), "diffused_ones"), ("<f4", 1)),
 }
-"""Type and number of axes of each array."""
+"""Type and number of axes of each array; vectors are of the type that the settings name."""
 
 _TEXT: pa.DataType = pa.large_string()
 _NUMBER: pa.DataType = pa.int32()
@@ -39,10 +46,17 @@ _TABLES = {
 }
 """Columns of each table but those of passages, which have changed with the format."""
 
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "user edges": ROLES,
+    "diffused vectors": DIFFUSED,
+    **{f"scales of {vectors}": (scales,) for vectors, scales in VECTORS.items()},
+}
+"""Roles that an index may do without, by what they hold: those of one group are there together or not at all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) float32 with unit rows.
+    """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) with unit rows, stored as the settings say.
 
     diffused is None where there are no diffused vectors, or only those of an earlier graph. user_edges are as they were
     given; tables.user_edges are the nodes they join.
@@ -51,9 +65,9 @@ class Snapshot:
     manifest: Manifest
     passages: Passages
     tables: Tables
-    passage_vectors: Floats
-    phrase_vectors: Floats
-    fact_vectors: Floats
+    passage_vectors: Vectors
+    phrase_vectors: Vectors
+    fact_vectors: Vectors
     synonyms: Edges
     graph: Csr
     diffused: Diffused | None = None
@@ -76,8 +90,15 @@ def write_tables(root: Path, tables: Tables) -> dict[str, Entry]:
     }
 
 
-def write_vectors(root: Path, *, passage: Floats, phrase: Floats, fact: Floats) -> dict[str, Entry]:
-    return _write_arrays(root, {"passage_vectors": passage, "phrase_vectors": phrase, "fact_vectors": fact})
+def write_vectors(root: Path, *, passage: Vectors, phrase: Vectors, fact: Vectors) -> dict[str, Entry]:
+    given = {"passage_vectors": passage, "phrase_vectors": phrase, "fact_vectors": fact}
+    return {name: entry for role, rows in given.items() for name, entry in _write_vectors(root, role, rows).items()}
+
+
+def _write_vectors(root: Path, role: str, rows: Vectors) -> dict[str, Entry]:
+    if isinstance(rows, ScaledRows):
+        return _write_arrays(root, {role: rows.values, VECTORS[role]: rows.scales})
+    return _write_arrays(root, {role: rows})
 
 
 def write_graph(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
@@ -125,17 +146,22 @@ def unreadable(root: Path, manifest: Manifest) -> dict[str, str]:
 
 
 def _roles(manifest: Manifest) -> list[str]:
-    """Roles whose files must be there: those of user edges and of diffused vectors only together."""
+    """Roles whose files must be there: those of a group that is optional only where one of them is."""
     roles = [*_ARRAYS, *_TABLES, *passage_tables(manifest.format)]
-    left_out = set() if any(role in manifest.files for role in ROLES) else set(ROLES)
-    if manifest.diffusion_state != "fresh":
-        left_out.update(DIFFUSED)
-    return [role for role in roles if role not in left_out or role in manifest.files]
+    left_out = {role for group in OPTIONAL if not has_group(manifest, group) for role in OPTIONAL[group]}
+    return [role for role in roles if role not in left_out]
+
+
+def has_group(manifest: Manifest, group: str) -> bool:
+    """Whether a generation must have the roles of an optional group: it has one, or vectors that need scales."""
+    scaled = {VECTORS[role] for role in VECTORS if getattr(manifest.config, role) == "int8"}
+    return any(role in manifest.files or role in scaled for role in OPTIONAL[group])
 
 
 def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Counts that must be equal."""
-    passages, phrases, facts = len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts)
+    rows = (len(snapshot.passages), len(snapshot.tables.phrases), len(snapshot.tables.facts))
+    passages, phrases, _ = rows
     width, synonyms, diffused = snapshot.manifest.encoder.width, snapshot.synonyms, snapshot.diffused
     own = snapshot.tables.user_edges
     counts = (
@@ -147,13 +173,12 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
             "diffused ones": (len(diffused.ones), passages),
         }
     )
+    for role, count in zip(VECTORS, rows, strict=True):
+        vectors, name = getattr(snapshot, role), role.replace("_", " ")
+        counts |= {name: (vectors.shape[0], count), f"width of {name}": (vectors.shape[1], width)}
+        if isinstance(vectors, ScaledRows):
+            counts[f"scales of {name}"] = (len(vectors.scales), count)
     return counts | {
-        "passage vectors": (len(snapshot.passage_vectors), passages),
-        "phrase vectors": (len(snapshot.phrase_vectors), phrases),
-        "fact vectors": (len(snapshot.fact_vectors), facts),
-        "width of passage vectors": (snapshot.passage_vectors.shape[1], width),
-        "width of phrase vectors": (snapshot.phrase_vectors.shape[1], width),
-        "width of fact vectors": (snapshot.fact_vectors.shape[1], width),
         "rows of mentions": (len(snapshot.tables.mentions), passages),
         "rows of statements": (len(snapshot.tables.statements), passages),
         "targets of user edges": (len(own.target), len(own.source)),
@@ -167,10 +192,10 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 
 def read_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> Snapshot:
     """As load_snapshot, without a look at whether the counts agree."""
-    arrays, tables = _Reader(root, manifest).array, _Reader(root, manifest).table
+    reader = _Reader(root, manifest)
+    arrays, tables = reader.array, reader.table
     facts = tables("facts")
-    # An index without user edges has none of their files, and one that has any has all.
-    has_edges = any(role in manifest.files for role in ROLES)
+    has_edges = has_group(manifest, "user edges")
     passages = read_passages(tables, format_=manifest.format)
     fact_table = Facts(
         facts.numbers["subject"],
@@ -188,9 +213,9 @@ def read_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> S
             Ragged(arrays("statements_indptr"), arrays("statements")),
             Edges(*(arrays(role) for role in ROLES[1:])) if has_edges else NO_EDGES,
         ),
-        passage_vectors=arrays("passage_vectors"),
-        phrase_vectors=arrays("phrase_vectors"),
-        fact_vectors=arrays("fact_vectors"),
+        passage_vectors=reader.vectors("passage_vectors"),
+        phrase_vectors=reader.vectors("phrase_vectors"),
+        fact_vectors=reader.vectors("fact_vectors"),
         synonyms=Edges(arrays("synonym_source"), arrays("synonym_target"), arrays("synonym_weight")),
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
         diffused=read_diffused(root, manifest) if diffused else None,
@@ -214,11 +239,18 @@ class _Reader:
     """Files of a manifest by role."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
-        self._folder, self._files = files_folder(root), manifest.files
+        self._folder, self._files, self._config = files_folder(root), manifest.files, manifest.config
         self._schemas = _TABLES | passage_tables(manifest.format)
 
     def array(self, role: str) -> NDArray[Any]:
-        return read_array(self._folder, self._entry(role, *_ARRAYS[role]))
+        dtype, axes = _ARRAYS[role]
+        if role in VECTORS:
+            dtype = _VECTOR_DTYPES[getattr(self._config, role)]
+        return read_array(self._folder, self._entry(role, dtype, axes))
+
+    def vectors(self, role: str) -> Vectors:
+        rows = self.array(role)
+        return ScaledRows(rows, self.array(VECTORS[role])) if rows.dtype == np.int8 else rows
 
     def table(self, role: str) -> Columns:
         return read_table(self._folder, self._entry(role, "arrow", 1), self._schemas[role])

@@ -8,15 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from hippogpu.errors import HippoError, IndexDamagedError
+from hippogpu.precision import Vectors, float_rows, kind_of
 from hippogpu.store.files import Entry
 from hippogpu.store.generations import current_manifest, files_folder
 from hippogpu.store.manifest import Manifest
 from hippogpu.store.mapped import damaged, opened, sha256_in
-from hippogpu.store.snapshot import Snapshot, disagreements, read_snapshot, unreadable
-from hippogpu.types import Edges, Floats
+from hippogpu.store.snapshot import VECTORS, Snapshot, disagreements, read_snapshot, unreadable
+from hippogpu.types import Edges
 
 UNIT_TOLERANCE = 1e-3
 _ROWS = 1 << 14
+_HALF_ROUNDOFF = 2.0**-11
 
 
 def verify(root: Path, *, full: bool = False) -> list[str]:
@@ -82,18 +84,19 @@ def _broken_promises(snapshot: Snapshot) -> Iterator[str]:
             check()
         except HippoError as error:
             yield str(error)
-    for name in ("passage_vectors", "phrase_vectors", "fact_vectors"):
+    for name in VECTORS:
         row = _no_unit_row(getattr(snapshot, name))
         if row is not None:
             yield f"{name}: row {row} is no unit vector."
     yield from _wrong_synonyms(snapshot.synonyms, len(snapshot.tables.phrases))
 
 
-def _no_unit_row(vectors: Floats) -> int | None:
+def _no_unit_row(vectors: Vectors) -> int | None:
     """The first row whose length is not 1, found a block at a time."""
-    for first in range(0, len(vectors), _ROWS):
-        block = vectors[first : first + _ROWS]
-        off = ~(np.abs(np.sqrt(np.einsum("ij,ij->i", block, block)) - 1) <= UNIT_TOLERANCE)
+    tolerance = UNIT_TOLERANCE + (_HALF_ROUNDOFF if kind_of(vectors) == "float16" else 0.0)
+    for first in range(0, vectors.shape[0], _ROWS):
+        block = float_rows(vectors, slice(first, first + _ROWS))
+        off = ~(np.abs(np.sqrt(np.einsum("ij,ij->i", block, block)) - 1) <= tolerance)
         if off.any():
             return first + int(np.argmax(off))
     return None

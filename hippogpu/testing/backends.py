@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from hippogpu.backends import Backend, SparseSeeds, load_backend
+from hippogpu.config import VectorType
 from hippogpu.errors import UsageError
+from hippogpu.precision import float_rows, part, rounded
 from hippogpu.testing.diffusion import (
     Case,
     check_diffuse,
@@ -23,7 +25,7 @@ from hippogpu.testing.diffusion import (
     ranked,
 )
 from hippogpu.testing.graphs import hub_graph, pair_graph, random_seeds, small_graph
-from hippogpu.types import AnyFloats, Csr
+from hippogpu.types import AnyFloats, Csr, Floats
 
 BATCHES = (1, 2, 7, 33)
 SIZES = (1, 31, 32, 33, 1000)
@@ -34,6 +36,9 @@ MASS_TOLERANCE = 1e-6
 # A float32 inner product of two unit rows of some dozen columns.
 SCORE_TOLERANCE = 1e-6
 WIDTH = 24
+# No multiple of a vector register, and more than one.
+STORED: tuple[VectorType, ...] = ("float16", "int8")
+STORED_WIDTH = 37
 
 MakeBackend = Callable[[int], Backend]
 """A backend that keeps its blocks under so many bytes."""
@@ -46,6 +51,8 @@ def check_backend(make: MakeBackend) -> None:
         for batch in BATCHES:
             check_solve(make(2**20), small_graph(nodes, seed=nodes), batch=batch)
             check_topk(make(2**20), keys=nodes, batch=batch)
+            for kind in STORED:
+                check_stored_keys(make(2**20), kind, keys=nodes, batch=batch)
     for graph in graphs_to_solve():
         check_solve(make(2**20), graph, batch=7)
         check_solvers(make(2**20), graph, batch=3)
@@ -59,6 +66,8 @@ def check_backend(make: MakeBackend) -> None:
     check_batch_is_its_rows(make(2**20))
     check_select_ties(make(2**20))
     check_topk_ties_across_blocks(make)
+    for kind in STORED:
+        check_stored_keys_across_blocks(make, kind)
     check_equal_scores(make(2**20))
     check_refusals(make(2**20))
 
@@ -121,6 +130,35 @@ def check_topk(backend: Backend, *, keys: int, batch: int) -> None:
         _assert_close(np.take_along_axis(scores, ids, axis=1), found, SCORE_TOLERANCE, f"an id's score, {where}")
         _assert_close(backend.get(best.low), scores.min(axis=1), SCORE_TOLERANCE, f"the least score, {where}")
         _assert_close(backend.get(best.high), scores.max(axis=1), SCORE_TOLERANCE, f"the greatest score, {where}")
+
+
+def check_stored_keys(backend: Backend, kind: VectorType, *, keys: int, batch: int, width: int = STORED_WIDTH) -> None:
+    """Keys in fewer bytes give the scores, best keys and extremes of the rows that they stand for."""
+    rows = rounded(_unit_rows(keys, seed=keys, width=width), kind)
+    questions = _unit_rows(batch, seed=batch + 7, width=width)
+    scores = questions.astype(np.float64) @ float_rows(rows, slice(None)).astype(np.float64).T
+    put, where = backend.put(rows), f"{kind}, {keys} keys, batch of {batch}"
+    _assert_close(backend.get(backend.scores(questions, put)), scores, SCORE_TOLERANCE, f"a score, {where}")
+    for k in (1, 5, keys + 3):
+        best = backend.topk(backend.put(questions), put, k)
+        ids, found = np.asarray(backend.get(best.ids), np.int64), backend.get(best.scores)
+        ideal = -np.sort(-scores, axis=1)[:, :k]
+        assert ids.shape == ideal.shape, f"the shape is {ids.shape}: {where}, k {k}"
+        _assert_close(found, ideal, SCORE_TOLERANCE, f"a best score, {where}, k {k}")
+        _assert_close(np.take_along_axis(scores, ids, axis=1), found, SCORE_TOLERANCE, f"an id's score, {where}, k {k}")
+        _assert_close(backend.get(best.low), scores.min(axis=1), SCORE_TOLERANCE, f"the least score, {where}, k {k}")
+        _assert_close(backend.get(best.high), scores.max(axis=1), SCORE_TOLERANCE, f"the greatest, {where}, k {k}")
+
+
+def check_stored_keys_across_blocks(make: MakeBackend, kind: VectorType) -> None:
+    """Equal keys in fewer bytes come in ascending order whatever the budget, and k may be beyond any heap."""
+    rows = rounded(np.repeat(_unit_rows(1, seed=3), 3001, axis=0), kind)
+    question = _unit_rows(2, seed=4)
+    for budget_bytes, k in ((1, 4), (2**12, 33), (2**20, 2500)):
+        backend = make(budget_bytes)
+        best = backend.topk(backend.put(question), backend.put(part(rows, slice(0, 50 if k < 50 else None))), k)
+        assert np.array_equal(backend.get(best.low), backend.get(best.high)), f"equal {kind} keys have other scores"
+        assert backend.get(best.ids).tolist() == [list(range(k))] * 2, f"equal {kind} keys came in another order"
 
 
 def check_select_ties(backend: Backend) -> None:
@@ -291,9 +329,9 @@ def _spoiled_seeds(value: float) -> AnyFloats:
     return seeds
 
 
-def _unit_rows(rows: int, *, seed: int) -> AnyFloats:
-    data = np.random.default_rng(seed).standard_normal((rows, WIDTH))
-    unit: AnyFloats = (data / np.linalg.norm(data, axis=1, keepdims=True)).astype(np.float32)
+def _unit_rows(rows: int, *, seed: int, width: int = WIDTH) -> Floats:
+    data = np.random.default_rng(seed).standard_normal((rows, width))
+    unit: Floats = (data / np.linalg.norm(data, axis=1, keepdims=True)).astype(np.float32)
     return unit
 
 

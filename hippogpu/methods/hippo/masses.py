@@ -120,4 +120,4 @@ def _walked(
 def dense_line(loaded: Loaded, starts: Starts, config: SearchConfig) -> tuple[AnyFloats, AnyFloats]:
     """Passage seed = slope · product + offset, the share that lexical seeds leave."""
     weight = config.passage_weight / (1 + config.lexical_weight * bool(config.lexical_passages))
-    return passage_seed_line(starts.low, starts.high, weight, loaded.passages.dtype)
+    return passage_seed_line(starts.low, starts.high, weight, starts.low.dtype)
