@@ -13,7 +13,18 @@ from typing import ParamSpec
 
 import typer
 
-from hippogpu.cli import answering, deleting, diffusing, evaluating, exchanging, indexing, inspecting, planning, reading
+from hippogpu.cli import (
+    answering,
+    deleting,
+    diffusing,
+    evaluating,
+    exchanging,
+    indexing,
+    inspecting,
+    planning,
+    reading,
+    sizing,
+)
 from hippogpu.cli.output import complain
 from hippogpu.errors import ConfigError, HippoError, MissingExtraError, UsageError
 
@@ -87,6 +98,7 @@ app.command("export")(_plain(exchanging.export))
 app.command("import")(_plain(exchanging.import_))
 app.command("demo")(_plain(answering.demo))
 planning.plan.command("extract")(_plain(planning.extract))
+planning.plan.command("index")(_plain(sizing.index))
 app.add_typer(planning.plan)
 app.command("doctor")(_plain(inspecting.doctor))
 

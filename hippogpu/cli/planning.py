@@ -1,4 +1,4 @@
-"""The verbs that estimate before anything is spent: plan extract."""
+"""The verb that says what reading a corpus takes: plan extract; and the name that all plans stand under."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from hippogpu.types import Passage, Refusal
 
 plan = typer.Typer(
     name="plan",
-    help="Estimate what a run will take, before anything is spent.\n\n\b\nhippogpu plan extract corpus.jsonl",
+    help="Estimate what a run will take, before anything is spent.\n\n\b\nhippogpu plan extract corpus.jsonl\n"
+    "hippogpu plan index --passages 1000000",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

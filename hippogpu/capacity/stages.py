@@ -1,0 +1,86 @@
+"""How long each stage of an index run takes: the work of each by its formula, divided by a rate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hippogpu.backends import steps_for
+from hippogpu.capacity.arrays import index_files
+from hippogpu.capacity.counts import Counts
+from hippogpu.capacity.devices import Device
+from hippogpu.capacity.encoders import PlannedEncoder, encode_seconds
+from hippogpu.config import ExtractorName, IndexConfig
+from hippogpu.diffuse import TOLERANCE
+
+# Prompts and replies of the papers' reading of MuSiQue: 9.2 and 3.0 million tokens for 11,656 passages.
+TOKENS_A_PASSAGE = 1047
+# The share of all pairs of phrases that cells compares, as pairs · √E ÷ E: a square root of cells, so many of them
+# looked into.
+CELLS_LOOKED_INTO = 32
+_FACT_TEXT_SHARE = 0.82
+
+
+class Stage(NamedTuple):
+    """Seconds of a stage, None where nothing is known of its rate; of what they are made."""
+
+    name: str
+    seconds: float | None
+    work: str
+
+
+def stages(
+    counts: Counts,
+    encoder: PlannedEncoder,
+    config: IndexConfig,
+    device: Device,
+    *,
+    extractor: ExtractorName,
+    damping: float = 0.5,
+    diffused: bool = True,
+) -> list[Stage]:
+    """Every stage of a first build, in order."""
+    texts = counts.passages + counts.phrases + counts.facts
+    letters = counts.passages_bytes + counts.phrases_bytes + round(_FACT_TEXT_SHARE * counts.facts_bytes)
+    size = sum(array.bytes for array in index_files(counts, encoder.width, config, diffused=diffused))
+    rates = device.rates
+    made = [
+        _extraction(counts, extractor, device),
+        Stage("tables", counts.statements / rates.tabulate_facts, f"{counts.statements:,} statements"),
+        Stage("encode", encode_seconds(encoder, device, texts, letters), f"{texts:,} texts, {letters / 1e9:.3g} GB"),
+        _synonyms(counts, encoder.width, config, device),
+        Stage("graph", (counts.found + counts.nonzeros) / rates.sort_keys, f"{counts.found + counts.nonzeros:,} keys"),
+        Stage("commit", size / (rates.write_gbs * 1e9), f"{size / 1e9:.3g} GB hashed and written"),
+    ]
+    return [*made, _diffusion(counts, encoder.width, device, damping)] if diffused else made
+
+
+def _extraction(counts: Counts, extractor: ExtractorName, device: Device) -> Stage:
+    rates, passages = device.rates, counts.passages
+    if extractor in ("http", "vllm"):
+        tokens = TOKENS_A_PASSAGE * passages
+        return Stage("extract", tokens / rates.llm_tokens, f"{tokens:,} tokens of a language model")
+    if extractor == "none":
+        return Stage("extract", 0.0, "nobody reads")
+    if extractor == "replay":
+        return Stage("extract", passages / rates.replay_passages, f"{passages:,} stored records")
+    return Stage("extract", passages / rates.spacy_passages, f"{passages:,} passages read by spaCy")
+
+
+def compared_pairs(phrases: int, config: IndexConfig) -> float:
+    """Pairs of phrases whose cosine is worked out: each once, or those of near cells only."""
+    if config.synonym_search == "cells":
+        return float(phrases * min(CELLS_LOOKED_INTO * phrases**0.5, phrases / 2))
+    return phrases * phrases / 2
+
+
+def _synonyms(counts: Counts, width: int, config: IndexConfig, device: Device) -> Stage:
+    pairs = compared_pairs(counts.phrases, config)
+    seconds = 2 * pairs * width / (device.rates.product_gflops * 1e9)
+    return Stage("synonyms", seconds, f"{pairs:.3g} pairs of phrases, {config.synonym_search}")
+
+
+def _diffusion(counts: Counts, width: int, device: Device, damping: float) -> Stage:
+    steps, columns = steps_for("chebyshev", damping, TOLERANCE), width + 1
+    edges = float(counts.nonzeros) * steps * columns
+    seconds = edges / device.rates.at(device.rates.diffuse_edges, counts.nodes)
+    return Stage("diffuse", seconds, f"{columns:,} columns, {steps} steps, {counts.nonzeros:,} non-zeros")
