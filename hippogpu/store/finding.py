@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hippogpu.store.columns import TextColumn
+from hippogpu.text_columns import TextColumn
 from hippogpu.types import Longs
 
 

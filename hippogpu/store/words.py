@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hippogpu.store.columns import Columns
 from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
+from hippogpu.text_columns import texts_array
 from hippogpu.types import COUNT_TYPES, Ragged, WordCounts
 
 WORDS = pa.schema([("text", pa.large_string())])
@@ -41,7 +42,7 @@ def write_words(root: Path, words: WordCounts) -> dict[str, Entry]:
         words.titles.indptr,
         words.titles.values,
     )
-    texts = pa.table([pa.array(words.words, pa.large_string())], schema=WORDS)
+    texts = pa.table([texts_array(words.words)], schema=WORDS)
     return {
         "words": write_table(folder, "words", texts),
         **{role: write_array(folder, role, array) for role, array in zip(WORD_ARRAYS, arrays, strict=True)},

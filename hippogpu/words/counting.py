@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from hippogpu.types import COUNT_TYPES, AnyInts, Ints, Longs, Ragged, WordCounts
 from hippogpu.words.blocks import Block, Progress, blocks_of
 from hippogpu.words.spool import Spool, Spooled
-from hippogpu.words.texts import ArrowTexts, texts_of
+from hippogpu.words.texts import array_of, column_of
 
 BUDGET_BYTES = 512 * 2**20
 
@@ -37,7 +37,7 @@ def count_words(
         blocks: list[list[Spooled]] = []
         distinct = _Distinct(budget_bytes // 8)
         for block in blocks_of(texts, titles, budget_bytes=budget_bytes // 2, on_progress=on_progress):
-            distinct.take_in(texts_of(block.offsets, block.letters))
+            distinct.take_in(array_of(block.offsets, block.letters))
             blocks.append([spool.put(array) for array in block])
         return _merged(distinct.ascending(), blocks, spool)
 
@@ -81,7 +81,7 @@ def _merged(words: pa.Array[Any], blocks: Sequence[Sequence[Spooled]], spool: Sp
         free[at] += held
         rows.append((block.lengths, block.title_sizes, at[block.titles]))
     lengths, sizes, titles = (np.concatenate(column) for column in zip(*rows, strict=True))
-    return WordCounts(ArrowTexts(words), Ragged(indptr, passages), counts, lengths, Ragged(_pointers(sizes), titles))
+    return WordCounts(column_of(words), Ragged(indptr, passages), counts, lengths, Ragged(_pointers(sizes), titles))
 
 
 def _row_pointers(
@@ -107,6 +107,6 @@ def _read(spool: Spool, spooled: Sequence[Spooled]) -> Block:
 
 def _places(words: pa.Array[Any], spool: Spool, spooled: Sequence[Spooled]) -> Ints:
     """The number that each word of a block has among all."""
-    found = pc.index_in(texts_of(*map(spool.get, spooled[:2])), value_set=words)
+    found = pc.index_in(array_of(*map(spool.get, spooled[:2])), value_set=words)
     numbers: Ints = found.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     return numbers

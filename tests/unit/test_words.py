@@ -139,7 +139,12 @@ def damaged(counts: WordCounts, what: str) -> WordCounts:
 
 @pytest.mark.parametrize(
     ("what", "named"),
-    [("indptr", "word_passages"), ("passages", "word_passages"), ("titles", "title_words"), ("lengths", "word_lengths")],
+    [
+        ("indptr", "word_passages"),
+        ("passages", "word_passages"),
+        ("titles", "title_words"),
+        ("lengths", "word_lengths"),
+    ],
 )
 def test_counts_that_point_outside_are_refused(what: str, named: str) -> None:
     with pytest.raises(IndexDamagedError, match=named):
