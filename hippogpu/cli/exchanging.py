@@ -98,7 +98,7 @@ def import_(
         typer.Option(
             "--encoder",
             metavar="NAME",
-            help="What made the vectors: minilm, st:NAME, http:URL#MODEL, hashing (default: the index's own).",
+            help="What made the vectors: minilm, st:NAME, vllm:NAME, http:URL#MODEL, hashing (default: the index's).",
         ),
     ] = None,
     no_vectors: Annotated[
@@ -199,8 +199,8 @@ def _encoder(folder: Path, encoder: str | None, *, vectors: bool) -> tuple[str, 
     """The encoder of the line, else of the index. A new index with vectors needs its name."""
     if not encoder and not has_index(folder) and vectors:
         raise UsageError(
-            "Name the encoder that made the vectors (--encoder minilm, st:NAME, http:URL#MODEL, hashing), or leave "
-            "them out with --no-vectors."
+            "Name the encoder that made the vectors (--encoder minilm, st:NAME, vllm:NAME, http:URL#MODEL, hashing), "
+            "or leave them out with --no-vectors."
         )
     return writers_encoder(folder, encoder)
 

@@ -39,7 +39,7 @@ Encoder = Annotated[
     typer.Option(
         "--encoder",
         metavar="NAME",
-        help="minilm, st:NAME, http:URL#MODEL, hashing (default: the index's own, or minilm for a new one).",
+        help="minilm, st:NAME, vllm:NAME, http:URL#MODEL, hashing (default: the index's own, or minilm for a new one).",
     ),
 ]
 ReadersEncoder = Annotated[

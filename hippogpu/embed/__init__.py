@@ -60,9 +60,9 @@ def default_embedder() -> Embedder:
 def embedder_from_name(spec: str) -> Embedder:
     """The encoder that a command line or a configuration names; ConfigError, listing the choices, for another name.
 
-    minilm | st:NAME | http:URL#MODEL | hashing | hashing:WIDTH
-    NAME is a sentence-transformers model or folder. URL may stand alone: https://host/v1#MODEL is the same as
-    http:https://host/v1#MODEL.
+    minilm | st:NAME | vllm:NAME | vllm:NAME?KEY=VALUE&… | http:URL#MODEL | hashing | hashing:WIDTH
+    NAME is a model's name on the hub or its folder, the keys are those of embed.vllm_settings.VllmSettings. URL may
+    stand alone: https://host/v1#MODEL is the same as http:https://host/v1#MODEL.
     """
     kind, _, rest = spec.partition(":")
     if spec == "minilm":
@@ -71,6 +71,10 @@ def embedder_from_name(spec: str) -> Embedder:
         from hippogpu.embed.st import SentenceTransformerEmbedder
 
         return SentenceTransformerEmbedder(rest)
+    if kind == "vllm" and rest and not rest.startswith("?"):
+        from hippogpu.embed.vllm import vllm_embedder
+
+        return vllm_embedder(rest)
     if kind in ("http", "https") and "#" in rest:
         return _http(spec)
     if kind == "hashing" and (spec == "hashing" or rest.isdecimal()):
@@ -78,7 +82,7 @@ def embedder_from_name(spec: str) -> Embedder:
 
         return HashingEmbedder(int(rest) if rest else DEFAULT_WIDTH)
     raise ConfigError(
-        f"No encoder is called '{spec}'. Use minilm, st:NAME, http:URL#MODEL (for example "
+        f"No encoder is called '{spec}'. Use minilm, st:NAME, vllm:NAME, http:URL#MODEL (for example "
         "http://localhost:8000/v1#BAAI/bge-m3), hashing or hashing:WIDTH."
     )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from hippogpu.embed.encode import shortened
+from hippogpu.embed.identity import model_identity
 from hippogpu.errors import EncoderError, require_extra
 from hippogpu.text import readable
 from hippogpu.types import Floats
@@ -84,18 +83,5 @@ def _width(model: Any) -> int:
 
 
 def _identity(name: str, model: Any) -> str:
-    folder = Path(name)
-    if not folder.is_dir():
-        config = getattr(getattr(model[0], "auto_model", None), "config", None)
-        commit = getattr(config, "_commit_hash", None)
-        return f"{name}@{commit[:8]}" if commit else name
-    weights = sorted(folder.rglob("*.safetensors")) or sorted(folder.rglob("*.bin"))
-    digests = [_sha256(path) for path in weights]
-    revision = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-    base = folder.resolve().name
-    return f"{base}@{revision[:8]}" if weights else base
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    return model_identity(name, getattr(config, "_commit_hash", None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import Any, cast
@@ -28,12 +28,7 @@ class VllmLibrary:
     """The library, imported; MissingExtraError where it is not installed."""
 
     def __init__(self) -> None:
-        for name, value in _QUIET.items():
-            os.environ.setdefault(name, value)
-
-        def module(name: str) -> Any:
-            return cast(Any, require_extra(name, package="vllm", extra="vllm", purpose="The engine 'vllm'"))
-
+        module = vllm_modules("The engine 'vllm'")
         self._vllm = module("vllm")
         self._arguments = module("vllm.engine.arg_utils")
         self._async_llm = module("vllm.v1.engine.async_llm")
@@ -52,7 +47,7 @@ class VllmLibrary:
     def start(self, config: LlmConfig) -> Any:
         """vLLM's asynchronous engine: the one that its server uses, and the only one with data parallelism."""
         try:
-            with _interrupts_held():
+            with interrupts_held():
                 return self._async_llm.AsyncLLM.from_engine_args(self._engine_arguments(config))
         except (OSError, ValueError, RuntimeError, self._error) as error:
             raise ConfigError(
@@ -93,8 +88,15 @@ class VllmLibrary:
         )
 
 
+def vllm_modules(purpose: str) -> Callable[[str], Any]:
+    """What imports vLLM's modules by name, quietly; MissingExtraError, saying what for, where vLLM is not installed."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    return lambda name: cast(Any, require_extra(name, package="vllm", extra="vllm", purpose=purpose))
+
+
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Ctrl-C waits, and the processes started inside never see it: the caller drains, its engine goes on.
 
     Signals that a thread blocks stay blocked in the processes it starts.

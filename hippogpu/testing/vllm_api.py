@@ -109,7 +109,7 @@ class FakeVllm:
             "vllm.platforms": {"current_platform": SimpleNamespace(is_cpu=lambda: True)},
             "vllm.renderers.params": {"ChatParams": made},
         }
-        return {name: _module(name, content) for name, content in contents.items()}
+        return {name: stand_in(name, content) for name, content in contents.items()}
 
     async def turns(self, answer: FakeAnswer) -> None:
         """Passes when the answer is due."""
@@ -195,7 +195,8 @@ def _output(prompt: list[int], answer: FakeAnswer) -> SimpleNamespace:
     return SimpleNamespace(prompt_token_ids=prompt, num_cached_tokens=len(prompt) // 2, outputs=[written])
 
 
-def _module(name: str, content: dict[str, Any]) -> ModuleType:
+def stand_in(name: str, content: dict[str, Any]) -> ModuleType:
+    """A module of that name that holds nothing but the content."""
     module = ModuleType(name)
     vars(module).update(content)
     return module

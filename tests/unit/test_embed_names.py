@@ -29,10 +29,24 @@ def test_a_name_opens_its_encoder(spec: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spec", ["", "MiniLM", "st", "st:", "hashing:", "hashing:x", "http:m", "http://host/v1", "bge"]
+    "spec",
+    [
+        "",
+        "MiniLM",
+        "st",
+        "st:",
+        "hashing:",
+        "hashing:x",
+        "http:m",
+        "http://host/v1",
+        "bge",
+        "vllm",
+        "vllm:",
+        "vllm:?window=9",
+    ],
 )
 def test_another_name_is_a_configuration_error_that_lists_the_choices(spec: str) -> None:
-    with pytest.raises(ConfigError, match="minilm, st:NAME, http:URL#MODEL"):
+    with pytest.raises(ConfigError, match="minilm, st:NAME, vllm:NAME, http:URL#MODEL"):
         embedder_from_name(spec)
 
 

@@ -66,7 +66,17 @@ def test_an_encoder_that_contacts_nobody_needs_no_word(spec: str, tmp_path: Path
     assert stored_embedder(spec, "x", tmp_path).width
 
 
-@pytest.mark.parametrize("spec", ["st:someone/model", "http:http://a.example#m", "http://a.example#m", "pickle:x", "-"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "st:someone/model",
+        "vllm:someone/model?dtype=auto",
+        "http:http://a.example#m",
+        "http://a.example#m",
+        "pickle:x",
+        "-",
+    ],
+)
 def test_any_other_needs_one(spec: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="An index from someone else"):
         stored_embedder(spec, "x", tmp_path)
