@@ -49,7 +49,7 @@ class CellStep(NamedTuple):
 def sort_into_cells(
     vectors: Vectors,
     *,
-    reach: Reach = REACH,
+    reach: Reach,
     folder: Path | None = None,
     on_progress: Callable[[int], None] | None = None,
 ) -> Cells:

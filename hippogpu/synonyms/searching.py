@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hippogpu.config import IndexConfig
 from hippogpu.precision import ScaledRows, Vectors
-from hippogpu.synonyms.cells import cell_steps, search_cells, sort_into_cells
+from hippogpu.synonyms.cells import REACH, cell_steps, search_cells, sort_into_cells
 from hippogpu.synonyms.exact import exact_plan, search_step
 from hippogpu.synonyms.found import Found
 from hippogpu.synonyms.kept import room
@@ -106,7 +106,7 @@ def _by_cells(
     on_progress: Progress | None,
 ) -> Found:
     count = vectors.shape[0]
-    folder = _folder(scratch, vectors, wanted, config, budget_bytes) if scratch else None
+    folder = _folder(scratch, vectors, wanted, config, budget_bytes, *REACH) if scratch else None
     found = Found(folder, config.synonym_cap)
     if not count:
         return found
@@ -115,7 +115,7 @@ def _by_cells(
         if on_progress:
             on_progress(rows // 2, count)
 
-    cells = sort_into_cells(vectors, folder=folder, on_progress=sorted_so_far)
+    cells = sort_into_cells(vectors, reach=REACH, folder=folder, on_progress=sorted_so_far)
     compared = 0
     for number, step in enumerate(cell_steps(cells, budget_bytes)):
         if not found.has(number):
