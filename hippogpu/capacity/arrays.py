@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hippogpu.capacity.counts import Counts, text_table_bytes
+from hippogpu.capacity.counts import WORD_BYTES, Counts, text_table_bytes
 from hippogpu.config import IndexConfig, SearchConfig, VectorType
 
 NUMBER_BYTES: dict[VectorType, int] = {"float32": 4, "float16": 2, "int8": 1}
 NPY_HEADER, ARROW_FRAME = 128, 1000
 """What a file has beside its numbers: the header of an array; schema, footer and padding of a table."""
 
-# Different words of a corpus by its passages: fitted to 17,746 in 1,890 and 25,950 in 3,141 passages of MuSiQue.
-_WORDS, _WORDS_POWER = 63.0, 0.75
-# A text in a Python dictionary: the text itself (57 bytes and its letters), its number, and its slot.
-_DICTIONARY_BYTES = 200
+
+WORDED = ("hippo", "bm25", "fusion")
+"""Methods that read the words of the passages."""
 
 
 class Array(NamedTuple):
@@ -51,6 +50,7 @@ def index_files(counts: Counts, width: int, config: IndexConfig, *, diffused: bo
         *_vectors("phrase", counts.phrases, width, config.phrase_vectors),
         *_vectors("fact", counts.facts, width, config.fact_vectors),
         *(fact_cells(counts.facts, width) if config.fact_search == "ivfpq" else ()),
+        *word_files(counts),
         *(_file(f"synonym_{name}", counts.found, 1, size) for name, size in _edge(number)),
         _file("graph_indptr", nodes + 1, 1, 8),
         _file("graph_indices", counts.nonzeros, 1, number),
@@ -69,6 +69,8 @@ def served(counts: Counts, width: int, config: IndexConfig, search: SearchConfig
     if graph:
         reads |= {"fact_vectors", "fact_scales", "graph_indptr", "graph_indices", "graph_weights"}
         reads |= {"mentions_indptr", "mentions"}
+    if search.method in WORDED:
+        reads |= {array.name for array in word_files(counts)}
     if graph and config.fact_search == "ivfpq":
         reads |= {array.name for array in fact_cells(counts.facts, width)}
     if graph and diffused:
@@ -84,14 +86,10 @@ def _made(counts: Counts, search: SearchConfig, *, graph: bool) -> list[Array]:
     made = [_memory("first ids of passages", counts.passages, 8)]
     if graph:
         made += [_memory("degrees", counts.nodes, 4), _memory("mention counts", counts.phrases, 4)]
-    if search.method in ("hippo", "bm25", "fusion"):
-        distinct = round(_WORDS * counts.passages**_WORDS_POWER)
-        made += [
-            _memory("words: weights and passages", counts.words, 8),
-            _memory("words: numbers by text", distinct, _DICTIONARY_BYTES),
-        ]
+    if search.method in WORDED:
+        made.append(_memory("lengths in words", counts.passages, 8))
     if search.method == "hippo":
-        made.append(_memory("names: hashes of phrases", counts.phrases, 16))
+        made.append(_memory("word weights", counts.vocabulary, 8))
     return made
 
 
@@ -114,10 +112,23 @@ def fact_cells(facts: int, width: int) -> list[Array]:
     cells, (pieces, size) = cells_for(facts, width), pieces_for(width)
     return [
         _file("fact_centroids", cells, width, 4),
-        _file("fact_cells_indptr", cells + 1, 1, 8),
-        _file("fact_cells", facts, 1, 4),
+        _file("fact_cells", cells + 1, 1, 8),
+        _file("cell_facts", facts, 1, 4),
         _file("fact_codes", facts, pieces, 1),
         _file("fact_codebooks", pieces * CODE_VALUES, size, 4),
+    ]
+
+
+def word_files(counts: Counts) -> list[Array]:
+    """The files of the words: which passages have each, how often, and which stand in titles."""
+    return [
+        _table("words", WORD_BYTES * counts.vocabulary, counts.vocabulary, columns=1, numbers=0),
+        _file("word_indptr", counts.vocabulary + 1, 1, 8),
+        _file("word_passages", counts.words, 1, 4),
+        _file("word_counts", counts.words, 1, 1),
+        _file("word_lengths", counts.passages, 1, 4),
+        _file("title_words_indptr", counts.passages + 1, 1, 8),
+        _file("title_words", counts.title_words, 1, 4),
     ]
 
 

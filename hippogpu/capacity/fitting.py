@@ -20,7 +20,7 @@ LADDER: tuple[Mapping[str, str], ...] = (
 )
 """Settings in the order in which they are tried: each row gives up a little more for less memory."""
 
-_HOST_ALONE = ("words", "names", "first ids", "mention")
+_HOST_ALONE = ("word", "title_words", "lengths", "first ids", "mention")
 """Beginnings of the names of arrays that stay with the host when a card serves."""
 
 

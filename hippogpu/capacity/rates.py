@@ -18,6 +18,8 @@ class Rates:
 
     read_gbs          GB/s of vectors that one question alone is multiplied by
     product_gflops    GFLOP/s of a product with many rows on both sides (synonyms), or with a batch of 32 questions
+    cells_gflops      GFLOP/s of the smaller products by which phrases are compared in cells
+    exact_pairs       synonyms whose cosine is worked out again in float64
     encode_gflops     GFLOP/s of an encoder's products, in 16 bits on a card
     walk_edges        edges times questions of a walk of 32 questions, at a million nodes
     walk_edges_alone  the same for one question
@@ -37,6 +39,8 @@ class Rates:
 
     read_gbs: float = 16.0
     product_gflops: float = 130.0
+    cells_gflops: float = 40.0
+    exact_pairs: float = 2.0e6
     encode_gflops: float = 100.0
     walk_edges: float = 4.5e9
     walk_edges_alone: float = 3.4e8

@@ -11,12 +11,10 @@ from hippogpu.capacity.devices import Device
 from hippogpu.capacity.encoders import PlannedEncoder, encode_seconds
 from hippogpu.config import ExtractorName, IndexConfig
 from hippogpu.diffuse import TOLERANCE
+from hippogpu.synonyms.centres import Reach
 
 # Prompts and replies of the papers' reading of MuSiQue: 9.2 and 3.0 million tokens for 11,656 passages.
 TOKENS_A_PASSAGE = 1047
-# The share of all pairs of phrases that cells compares, as pairs · √E ÷ E: a square root of cells, so many of them
-# looked into.
-CELLS_LOOKED_INTO = 32
 _FACT_TEXT_SHARE = 0.82
 
 
@@ -67,15 +65,26 @@ def _extraction(counts: Counts, extractor: ExtractorName, device: Device) -> Sta
 
 
 def compared_pairs(phrases: int, config: IndexConfig) -> float:
-    """Pairs of phrases whose cosine is worked out: each once, or those of near cells only."""
-    if config.synonym_search == "cells":
-        return float(phrases * min(CELLS_LOOKED_INTO * phrases**0.5, phrases / 2))
-    return phrases * phrases / 2
+    """Cosines that are worked out: of each two phrases once, or of each phrase with those of near cells.
+
+    By cells a phrase is compared with all groups of cells, the cells of the nearest groups, and the phrases of the
+    nearest cells (hippogpu.synonyms.centres); never with more than there are.
+    """
+    if config.synonym_search != "cells":
+        return phrases * phrases / 2
+    reach = Reach()
+    groups = (phrases / reach.phrases) ** 0.5
+    looked = reach.phrases * reach.cells + (1 + reach.groups) * groups
+    return phrases * float(min(looked, phrases / 2))
 
 
 def _synonyms(counts: Counts, width: int, config: IndexConfig, device: Device) -> Stage:
     pairs = compared_pairs(counts.phrases, config)
-    seconds = 2 * pairs * width / (device.rates.product_gflops * 1e9)
+    rates = device.rates
+    rate = rates.cells_gflops if config.synonym_search == "cells" else rates.product_gflops
+    # A pair that is found is worked out again in float64, whose vectors come from anywhere in memory.
+    again = counts.found / rates.exact_pairs
+    seconds = 2 * pairs * width / (rate * 1e9) + again
     return Stage("synonyms", seconds, f"{pairs:.3g} pairs of phrases, {config.synonym_search}")
 
 

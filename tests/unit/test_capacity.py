@@ -61,7 +61,7 @@ def built(root: Path, config: IndexConfig) -> Manifest:
     return current_manifest(root)
 
 
-@pytest.mark.parametrize("kind", ["float32"])
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
 def test_the_files_of_an_index_are_as_large_as_its_counts_say(tmp_path: Path, kind: VectorType) -> None:
     config = IndexConfig(passage_vectors=kind, phrase_vectors=kind, fact_vectors=kind)
     manifest = built(tmp_path / "x.hippo", config)
@@ -277,5 +277,5 @@ def test_what_serves_depends_on_the_method() -> None:
         for method in ("dense", "hippo2", "hippo", "hippo1")
     }
     assert "fact_vectors" not in served["dense"]
-    assert "words: weights and passages" in served["hippo"] - served["hippo2"]
+    assert "word_passages" in served["hippo"] - served["hippo2"]
     assert "phrase_vectors" in served["hippo1"] - served["hippo2"]
