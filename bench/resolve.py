@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from hippogpu.backends import load_backend
-from hippogpu.config import SearchConfig
+from hippogpu.config import RunConfig, SearchConfig
 from hippogpu.corpus import Query, read_queries
 from hippogpu.embed.stored import stored_embedder
 from hippogpu.evaluate import evaluate
@@ -116,9 +116,8 @@ def compared(
         runs = {}
         for scale in (0.0, *scales):
             walked = replace(opened.snapshot, graph=graph_of(opened.snapshot, names, scale), diffused=None)
-            searcher = Searcher(
-                index, Opened(walked, opened.pointer), Tools(embedder), backend, budget_bytes=BUDGET_BYTES
-            )
+            run = RunConfig(budget_bytes=BUDGET_BYTES)
+            searcher = Searcher(index, Opened(walked, opened.pointer), Tools(embedder), backend, run=run)
             rankings = ask(searcher, queries, k=20, config=config, passages=len(walked.passages))
             runs[scale] = {
                 query.id: [hit.passage.id for hit in ranking.hits]

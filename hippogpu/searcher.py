@@ -39,8 +39,8 @@ _BYTES_A_NODE = 64
 class _Generation:
     """A snapshot, and from its first use on its arrays on a backend. A rank call works on one from start to end."""
 
-    def __init__(self, snapshot: Snapshot, backend: Backend) -> None:
-        self.snapshot, self._backend = snapshot, backend
+    def __init__(self, snapshot: Snapshot, backend: Backend, run: RunConfig) -> None:
+        self.snapshot, self._backend, self._run = snapshot, backend, run
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
         self._rows: Mapping[str, int] | None = None
@@ -49,7 +49,7 @@ class _Generation:
         """The arrays on the backend, loaded once; those that an earlier generation holds too are taken from it."""
         with self._lock:
             if self._loaded is None:
-                self._loaded = load(self.snapshot, self._backend, earlier=earlier)
+                self._loaded = load(self.snapshot, self._backend, earlier=earlier, run=self._run)
             return self._loaded
 
     def rows(self) -> Mapping[str, int]:
@@ -73,11 +73,11 @@ class Searcher:
     Safe to use from several threads, refresh among them: what a rank call began with, it ends with.
     """
 
-    def __init__(self, root: Path, opened: Opened, tools: Tools, backend: Backend, *, budget_bytes: int) -> None:
-        self._root, self._tools, self._backend = root, tools, backend
-        self._budget_bytes = budget_bytes
+    def __init__(self, root: Path, opened: Opened, tools: Tools, backend: Backend, *, run: RunConfig) -> None:
+        self._root, self._tools, self._backend, self._run = root, tools, backend, run
+        self._budget_bytes = run.budget_bytes
         self._refreshing = threading.Lock()
-        self._generation, self._pointer = _Generation(opened.snapshot, backend), opened.pointer
+        self._generation, self._pointer = _Generation(opened.snapshot, backend, run), opened.pointer
 
     @classmethod
     def open(
@@ -103,7 +103,7 @@ class Searcher:
         _check_encoder(opened.snapshot.manifest, embedder, root)
         backend = load_backend(run.backend, budget_bytes=run.budget_bytes)
         tools = Tools(embedder, fact_filter=fact_filter, entity_reader=entity_reader)
-        return cls(root, opened, tools, backend, budget_bytes=run.budget_bytes)
+        return cls(root, opened, tools, backend, run=run)
 
     def refresh(self) -> bool:
         """Takes in the newest generation; False, after a look at CURRENT alone, when that is the one there is.
@@ -122,9 +122,9 @@ class Searcher:
             changed = snapshot.manifest != held.snapshot.manifest
             if changed:
                 _check_encoder(snapshot.manifest, self._tools.embedder, self._root)
-                newest = _Generation(snapshot, self._backend)
+                newest = _Generation(snapshot, self._backend, self._run)
                 # What is damaged is found here, and the first question after pays for no loading of arrays. What
-                # methods derive of the texts (words, names) is made when it is first asked for.
+                # single methods derive (other graphs) is made when it is first asked for.
                 newest.loaded(earlier=held.held())
                 self._generation = newest
             self._pointer = pointer
@@ -258,6 +258,7 @@ def _ranking(snapshot: Snapshot, question: str, ranked: Ranked, method: str, ms:
         ms=ms,
         generation=snapshot.manifest.generation,
         filter_failure=ranked.filter_failure,
+        fact_search=ranked.fact_search,
         entities=ranked.entities,
     )
 

@@ -16,6 +16,7 @@ ResolveRule = Literal["none", "names"]
 VectorType = Literal["float32", "float16", "int8"]
 SynonymSearch = Literal["exact", "cells"]
 FactSearch = Literal["exact", "ivfpq"]
+FactStore = Literal["own", "faiss", "cagra"]
 BackendName = Literal["auto", "cpu", "cuda", "cugraph", "reference"]
 MethodName = Literal["hippo", "hippo2", "hippo1", "dense", "bm25", "ensemble", "fusion", "seeds-only", "neighbours"]
 LinearSolver = Literal["power", "chebyshev"]
@@ -95,6 +96,9 @@ class SearchConfig:
     passage_weight   factor of the passage seeds against the phrase seeds, 0 or more
     top_facts        facts that go to the filter, at least 1
     top_phrases      phrase seeds kept, at least 1
+    exact_facts      compare a question with every fact, also in an index that has cells of them (fact_search = "ivfpq")
+    fact_probes      with cells: so many of the nearest are looked at, at least 1
+    fact_shortlist   with cells: facts that are compared by their stored vectors, at least 1
     bm25_k1          how soon more of a word counts no more, 0 or more
     bm25_b           how far long passages count less, in [0, 1]
     bm25_common      words in more than this share of the passages count nothing, in (0, 1]
@@ -136,6 +140,9 @@ class SearchConfig:
     passage_weight: float = 0.05
     top_facts: int = 5
     top_phrases: int = 5
+    exact_facts: bool = False
+    fact_probes: int = 128
+    fact_shortlist: int = 256
     bm25_k1: float = 0.9
     bm25_b: float = 0.4
     bm25_common: float = 0.3
@@ -166,6 +173,8 @@ class SearchConfig:
         require(self, "passage_weight", 0.0 <= self.passage_weight < float("inf"), "0 or more")
         require(self, "top_facts", self.top_facts >= 1, "at least 1")
         require(self, "top_phrases", self.top_phrases >= 1, "at least 1")
+        for name in ("fact_probes", "fact_shortlist"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
         require(self, "gap_share", 0.0 <= self.gap_share <= 1.0, "in [0, 1]")
         require(self, "bm25_k1", 0.0 <= self.bm25_k1 < float("inf"), "0 or more")
         require(self, "bm25_b", 0.0 <= self.bm25_b <= 1.0, "in [0, 1]")
@@ -211,14 +220,17 @@ class SearchConfig:
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """How the machine is used; changes no result.
+    """How the machine is used; changes no result, but for fact_store = "cagra", whose graph misses some facts.
 
     budget_bytes  most memory that one blockwise product or one batch of questions may take for its scores
+    fact_store    what finds the facts near to a question: our own loops, FAISS (on the GPU with the backend cuda), or a
+                  graph of cuVS on the GPU (docs/vectors.md)
     grace_s       seconds for which a commit leaves the files of a generation after the next one has replaced it
     """
 
     backend: BackendName = "auto"
     budget_bytes: int = 512 * 2**20
+    fact_store: FactStore = "own"
     grace_s: float = 60.0
 
     def __post_init__(self) -> None:

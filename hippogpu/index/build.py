@@ -17,6 +17,7 @@ from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.disk import failures_of
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
+from hippogpu.index.cells import fact_cell_files
 from hippogpu.index.diffusing import Diffusion, kept_diffusion
 from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
@@ -188,6 +189,9 @@ def build(
             **write_graph(root, graph, synonyms),
             **write_user_edges(root, own.edges, tables.user_edges),
         }
+    with stages("cells"):
+        earlier = None if stored is None or anew else stored.manifest
+        files |= fact_cell_files(root, files, vectors.fact, config, earlier, stages.progress)
     diffused, mark = _diffused(root, files, graph, vectors.passage, stored, diffuse, damping, run, stages)
     with stages("commit"):
         generation = stored.manifest.generation + 1 if stored else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from hippogpu.config import RunConfig
 from hippogpu.store import StoredVectors, collect_garbage
 
-DIFFUSING = "diffusing"
+DIFFUSING, BUILDING = "diffusing", "building"
 logger = logging.getLogger("hippogpu.index")
 
 
@@ -24,6 +24,13 @@ def tidy(root: Path, run: RunConfig, known: StoredVectors | None = None) -> None
         logger.warning("files that are no longer needed could not be removed (%s): hippogpu gc %s", error, root)
 
 
+def building(root: Path, stage: str, digest: str) -> Path:
+    """The folder of a commit's unfinished work in one stage, by the digest of what it works on; not made here."""
+    return root / BUILDING / f"{stage}-{digest[:16]}"
+
+
 def forget_unfinished(root: Path) -> None:
-    """Removes columns of diffusions, of this and of earlier graphs; for after what they went into is published."""
-    shutil.rmtree(root / DIFFUSING, ignore_errors=True)
+    """Removes unfinished work of commits and diffusions, of this and of earlier ones; for after it is published."""
+    for folder in (DIFFUSING, BUILDING):
+        # rmtree takes no link for a folder.
+        shutil.rmtree(root / folder, ignore_errors=True)

@@ -9,6 +9,7 @@ from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
 from hippogpu.methods.filter import FactFilter, Verdict
 from hippogpu.methods.loaded import Clock, Loaded, min_max
+from hippogpu.nearest import ExactRows, Nearest
 from hippogpu.types import Floats, KeptFact
 
 
@@ -20,10 +21,14 @@ class Candidate(NamedTuple):
 
 
 class Recognised(NamedTuple):
-    """The facts of one question that passed the filter, best first; failure says why it could not judge them."""
+    """The facts of one question that passed the filter, best first; failure says why it could not judge them.
+
+    search: what found the candidates (nearest.Nearest.name); None where there is no fact
+    """
 
     facts: tuple[Candidate, ...]
     failure: str | None = None
+    search: str | None = None
 
 
 def kept_facts(
@@ -40,7 +45,7 @@ def kept_facts(
     A question that the filter could not judge keeps all or none, as filter_fails says.
     """
     with clock("facts"):
-        candidates = near_facts(loaded, vectors, top=config.top_facts)
+        candidates = near_facts(loaded, vectors, top=config.top_facts, config=config)
     if not any(candidates):
         return [Recognised(()) for _ in candidates]
     with clock("filter"):
@@ -52,15 +57,33 @@ def kept_facts(
                 "Return one a question, in order."
             )
     return [
-        _recognised(row, verdict, fact_filter.name, config) for row, verdict in zip(candidates, verdicts, strict=True)
+        _recognised(row, verdict, fact_filter.name, config)._replace(search=facts_by(loaded, config).name)
+        for row, verdict in zip(candidates, verdicts, strict=True)
     ]
 
 
-def near_facts(loaded: Loaded, vectors: Floats, *, top: int) -> list[list[Candidate]]:
-    """The facts nearest to each question, best first, ties by lower number, scored min-max over all facts."""
+def facts_by(loaded: Loaded, config: SearchConfig) -> Nearest:
+    """What finds facts that are near to questions, by the settings."""
+    if config.exact_facts and not loaded.near.exact:
+        return ExactRows(loaded.backend, loaded.facts)
+    return loaded.near.looking(probes=config.fact_probes, shortlist=config.fact_shortlist)
+
+
+def near_facts(
+    loaded: Loaded,
+    vectors: Floats,
+    *,
+    top: int,
+    config: SearchConfig = SearchConfig(),  # noqa: B008  (frozen)
+) -> list[list[Candidate]]:
+    """The facts nearest to each question, best first, ties by lower number, scored min-max over all facts.
+
+    Where facts are found by cells, some of the nearest may be missing, and the least score of all is that of a fact
+    that was looked at (docs/vectors.md).
+    """
     if not len(loaded.snapshot.tables.facts):
         return [[] for _ in vectors]
-    best = loaded.backend.topk(vectors, loaded.facts, top)
+    best = facts_by(loaded, config).topk(vectors, top)
     scores = min_max(best.scores, best.low, best.high)
     return [
         [Candidate(int(number), float(score)) for number, score in zip(numbers, row, strict=True)]

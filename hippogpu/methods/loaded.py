@@ -10,10 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hippogpu.backends import Backend, Graph
+from hippogpu.config import RunConfig
 from hippogpu.errors import IndexDamagedError
 from hippogpu.methods.derived import Derived
+from hippogpu.nearest import ExactRows, Nearest, near_rows
 from hippogpu.precision import float_rows, summed
-from hippogpu.store import DIFFUSED, Snapshot
+from hippogpu.store import DIFFUSED, FACT_CELLS, Snapshot
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntity, Ragged, Seed
 
@@ -24,6 +26,7 @@ ROUNDING_STEPS = 4
 
 _GRAPH = ("graph_indptr", "graph_indices", "graph_weights")
 _PASSAGES = ("passage_vectors", "passage_scales")
+_FACTS = ("fact_vectors", "fact_scales", *FACT_CELLS)
 
 
 class DiffusedOn(NamedTuple):
@@ -39,19 +42,28 @@ class DiffusedOn(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """A snapshot with its vectors and graph on a backend. passages (P, w), facts (F, w).
+    """A snapshot with its vectors and graph on a backend. passages (P, w), put_facts (F, w).
 
+    near finds facts. put_facts is None where it does so without all of them: facts puts them there when asked for.
     diffused is None where the index has none that are fresh. derived holds what single methods made of it.
     """
 
     snapshot: Snapshot
     backend: Backend
     passages: Any
-    facts: Any
+    put_facts: Any
+    near: Nearest
     graph: Graph
     mention_counts: Ints
     diffused: DiffusedOn | None
     derived: Derived
+
+    @property
+    def facts(self) -> Any:
+        """The facts' vectors (F, w) on the backend."""
+        if self.put_facts is not None:
+            return self.put_facts
+        return self.derived.once("facts on the backend", lambda: self.backend.put(self.snapshot.fact_vectors))
 
 
 class Queries(NamedTuple):
@@ -79,6 +91,7 @@ class Ranked(NamedTuple):
     certified: bool | None = None
     filter_failure: str | None = None
     entities: tuple[LinkedEntity, ...] = ()
+    fact_search: str | None = None
 
 
 class Clock:
@@ -96,27 +109,45 @@ class Clock:
             self.ms[stage] = self.ms.get(stage, 0.0) + 1000 * (time.perf_counter() - started)
 
 
-def load(snapshot: Snapshot, backend: Backend, *, earlier: Loaded | None = None) -> Loaded:
+def load(
+    snapshot: Snapshot,
+    backend: Backend,
+    *,
+    earlier: Loaded | None = None,
+    run: RunConfig = RunConfig(),  # noqa: B008  (frozen)
+) -> Loaded:
     """The snapshot's arrays where the backend computes; IndexDamagedError when a number points outside its table.
 
     earlier : another generation of the same index on the same backend; what both have is not put there again
+    run     : its fact_store says what finds facts
     """
     snapshot.tables.check()
     Ragged(snapshot.graph.indptr, snapshot.graph.indices).check("graph", below=max(snapshot.graph.nodes, 1))
     counts = mention_counts(snapshot.tables)
     _check_numbers(snapshot, counts)
-    passages, facts = _held(snapshot, earlier, *_PASSAGES), _held(snapshot, earlier, "fact_vectors", "fact_scales")
+    passages, facts = _held(snapshot, earlier, *_PASSAGES), _held(snapshot, earlier, *_FACTS)
     graph, diffused = _held(snapshot, earlier, *_GRAPH), _held(snapshot, earlier, *_GRAPH, *_PASSAGES, *DIFFUSED)
+    put_facts, near = (facts.put_facts, facts.near) if facts else _put_facts(snapshot, backend, run)
     return Loaded(
         snapshot,
         backend,
         passages.passages if passages else backend.put(snapshot.passage_vectors),
-        facts.facts if facts else backend.put(snapshot.fact_vectors),
+        put_facts,
+        near,
         graph.graph if graph else backend.put_graph(snapshot.graph),
         counts,
         diffused.diffused if diffused and diffused.diffused else _put_diffused(snapshot, backend),
         Derived(),
     )
+
+
+def _put_facts(snapshot: Snapshot, backend: Backend, run: RunConfig) -> tuple[Any, Nearest]:
+    """The facts on the backend, None where they are found without, and what finds them."""
+    vectors, cells = snapshot.fact_vectors, snapshot.fact_cells
+    if not vectors.shape[0] or (run.fact_store == "own" and cells is None):
+        put = backend.put(vectors)
+        return put, ExactRows(backend, put)
+    return None, near_rows(vectors, cells.check(*vectors.shape) if cells else None, backend, run)
 
 
 def _check_numbers(snapshot: Snapshot, counts: Ints) -> None:

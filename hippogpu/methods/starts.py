@@ -78,6 +78,7 @@ def told(loaded: Loaded, started: Started, ranked: Sequence[Ranked]) -> list[Ran
             facts=tuple(shown_fact(loaded, fact) for fact in kept.facts),
             seeds=named_seeds(loaded, seeds),
             filter_failure=kept.failure,
+            fact_search=kept.search,
             entities=linked.entities,
         )
         for row, kept, linked, seeds in zip(ranked, started.kept, started.linked, started.seeds, strict=True)

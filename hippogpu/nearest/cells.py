@@ -10,13 +10,13 @@ import numpy as np
 from hippogpu.backends.checks import check_topk, no_number
 from hippogpu.backends.rows import best_of_row
 from hippogpu.backends.threads import run_together, single_blas_thread
-from hippogpu.nearest.scanning import shortlisted
+from hippogpu.nearest.rescoring import best_by_rows
 from hippogpu.nearest.seam import Near
-from hippogpu.precision import Vectors, float_rows
+from hippogpu.precision import Vectors
 from hippogpu.store.fact_cells import FactCells
-from hippogpu.types import AnyFloats, AnyInts, Floats, Ints
+from hippogpu.types import AnyInts, Floats, Ints
 
-PROBES, SHORTLIST = 32, 256
+PROBES, SHORTLIST = 128, 256
 
 
 class CellRows(NamedTuple):
@@ -44,6 +44,13 @@ class CellRows(NamedTuple):
     def nbytes(self) -> int:
         return self.cells.nbytes
 
+    @property
+    def exact(self) -> bool:
+        return False
+
+    def looking(self, *, probes: int, shortlist: int) -> CellRows:
+        return self._replace(probes=probes, shortlist=shortlist)
+
     def topk(self, queries: Floats, k: int) -> Near:
         """The extremes are those of the shortlists: of the query for high, of the opposite query for low."""
         queries = np.ascontiguousarray(queries, np.float32)
@@ -67,13 +74,13 @@ class CellRows(NamedTuple):
             run_together(range(count), work)
         return Near(ids, scores, low, high, exact=False)
 
-    def _best(self, query: Floats, coarse: Floats, k: int) -> tuple[Ints, AnyFloats]:
+    def _best(self, query: Floats, coarse: Floats, k: int) -> tuple[Ints, Floats]:
+        # Compiled at its first use.
+        from hippogpu.nearest.scanning import shortlisted
+
         probes = self._probed(coarse, k)
         near = shortlisted(query, coarse, self.cells, probes, min(max(self.shortlist, k), self.shape[0]))
-        # Summed in float64 and rounded once: the same number whatever else is on the list.
-        exact = (float_rows(self.rows, near).astype(np.float64) @ query).astype(np.float32)
-        best = best_of_row(exact, k)
-        return near[best], exact[best]
+        return best_by_rows(self.rows, query, near, k)
 
     def _probed(self, coarse: Floats, k: int) -> AnyInts:
         """The cells nearest to a query: as many as are to be looked at, and more while they hold fewer than k facts."""

@@ -28,6 +28,13 @@ class ExactRows(NamedTuple):
     def nbytes(self) -> int:
         return 0
 
+    @property
+    def exact(self) -> bool:
+        return True
+
+    def looking(self, *, probes: int, shortlist: int) -> ExactRows:
+        return self
+
     def topk(self, queries: Floats, k: int) -> Near:
         found = self.backend.topk(queries, self.keys, k)
         return Near(*found, exact=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -128,8 +127,3 @@ class _Keeper:
         with failures_of(path):
             path.unlink(missing_ok=True)
             return np.memmap(path, np.uint8, "w+", shape=shape)
-
-
-def digest_of(facts_sha256: str) -> str:
-    """What names the scratch folder of the cells of a file of fact vectors."""
-    return hashlib.sha256(f"cells 1\n{facts_sha256}".encode()).hexdigest()[:16]

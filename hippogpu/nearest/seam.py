@@ -23,7 +23,10 @@ class Near(NamedTuple):
 
 
 class Nearest(Protocol):
-    """Finds near rows. name tells what it is, as rankings repeat it; nbytes what it holds beyond the stored rows."""
+    """Finds near rows. name tells what it is, as rankings repeat it; nbytes what it holds beyond the stored rows.
+
+    exact: whether it looks at every row, so that none of the nearest can be missing
+    """
 
     @property
     def name(self) -> str: ...
@@ -33,6 +36,13 @@ class Nearest(Protocol):
 
     @property
     def nbytes(self) -> int: ...
+
+    @property
+    def exact(self) -> bool: ...
+
+    def looking(self, *, probes: int, shortlist: int) -> Nearest:
+        """The same with so much looked at: cells, and rows of them by what is stored; itself where all rows are."""
+        ...
 
     def topk(self, queries: Floats, k: int) -> Near:
         """The min(k, rows) nearest rows of each query (B, w); UsageError for k < 1 or another width."""

@@ -93,6 +93,7 @@ def ranking_value(ranking: Ranking, query_id: str | None, explanations: Sequence
         "fallback": ranking.fallback,
         "filter_failure": ranking.filter_failure,
         "certified": ranking.certified,
+        "fact_search": ranking.fact_search,
         "generation": ranking.generation,
         "passages": passages,
         **({"explained": beyond} if beyond else {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hippogpu.store.fact_cells import FACT_CELLS, FactCells
 from hippogpu.store.finding import places_of
 from hippogpu.store.garbage import Garbage, collect_garbage
 from hippogpu.store.generations import (
@@ -20,6 +21,7 @@ from hippogpu.store.snapshot import (
     load_snapshot,
     read_diffused,
     write_diffused,
+    write_fact_cells,
     write_graph,
     write_tables,
     write_vectors,
@@ -31,8 +33,10 @@ from hippogpu.store.words import write_words
 
 __all__ = [
     "DIFFUSED",
+    "FACT_CELLS",
     "DiffusionMark",
     "Encoder",
+    "FactCells",
     "Garbage",
     "Manifest",
     "Passages",
@@ -54,6 +58,7 @@ __all__ = [
     "require_whole",
     "verify",
     "write_diffused",
+    "write_fact_cells",
     "write_graph",
     "write_passages",
     "write_tables",

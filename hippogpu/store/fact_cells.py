@@ -12,6 +12,14 @@ from hippogpu.errors import IndexDamagedError
 from hippogpu.types import Floats, Ints, Longs, Ragged
 
 CODE_VALUES = 256
+FACT_CELLS = {
+    "fact_centroids": ("<f4", 2),
+    "fact_cells_indptr": ("<i8", 1),
+    "fact_cells": ("<i4", 1),
+    "fact_codes": ("|u1", 2),
+    "fact_codebooks": ("<f4", 3),
+}
+"""Roles of the files of FactCells, in the order of its fields, with type and number of axes of each."""
 
 
 class FactCells(NamedTuple):

@@ -15,6 +15,7 @@ from hippogpu.config import VectorType
 from hippogpu.errors import IndexDamagedError
 from hippogpu.precision import ScaledRows, Vectors
 from hippogpu.store.columns import Columns, read_table
+from hippogpu.store.fact_cells import FACT_CELLS, FactCells
 from hippogpu.store.files import Entry, write_array, write_table
 from hippogpu.store.generations import files_folder
 from hippogpu.store.manifest import DIFFUSED, Manifest
@@ -34,6 +35,7 @@ _ARRAYS = {
     **dict.fromkeys(("graph_weights", "synonym_weight", "edge_weight"), ("<f4", 1)),
     **dict.fromkeys((*VECTORS, "diffused_vectors"), ("<f4", 2)),
     **dict.fromkeys((*VECTORS.values(), "diffused_ones"), ("<f4", 1)),
+    **FACT_CELLS,
 }
 """Type and number of axes of each array; vectors are of the type that the settings name."""
 
@@ -49,6 +51,7 @@ _TABLES = {
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "user edges": ROLES,
     "diffused vectors": DIFFUSED,
+    "cells of facts": tuple(FACT_CELLS),
     **{f"scales of {vectors}": (scales,) for vectors, scales in VECTORS.items()},
 }
 """Roles that an index may do without, by what they hold: those of one group are there together or not at all."""
@@ -59,7 +62,7 @@ class Snapshot:
     """Everything of one generation. Vectors are (P, w), (E, w) and (F, w) with unit rows, stored as the settings say.
 
     diffused is None where there are no diffused vectors, or only those of an earlier graph. user_edges are as they were
-    given; tables.user_edges are the nodes they join.
+    given; tables.user_edges are the nodes they join. fact_cells is None where facts are searched without.
     """
 
     manifest: Manifest
@@ -72,6 +75,7 @@ class Snapshot:
     graph: Csr
     diffused: Diffused | None = None
     user_edges: Iterable[UserEdge] = ()
+    fact_cells: FactCells | None = None
 
 
 def write_tables(root: Path, tables: Tables) -> dict[str, Entry]:
@@ -109,6 +113,10 @@ def write_graph(root: Path, graph: Csr, synonyms: Edges) -> dict[str, Entry]:
         "graph_weights": graph.weights,
     }
     return _write_arrays(root, rows | edges)
+
+
+def write_fact_cells(root: Path, cells: FactCells) -> dict[str, Entry]:
+    return _write_arrays(root, dict(zip(FACT_CELLS, cells, strict=True)))
 
 
 def write_diffused(root: Path, diffused: Diffused) -> dict[str, Entry]:
@@ -153,9 +161,12 @@ def _roles(manifest: Manifest) -> list[str]:
 
 
 def has_group(manifest: Manifest, group: str) -> bool:
-    """Whether a generation must have the roles of an optional group: it has one, or vectors that need scales."""
-    scaled = {VECTORS[role] for role in VECTORS if getattr(manifest.config, role) == "int8"}
-    return any(role in manifest.files or role in scaled for role in OPTIONAL[group])
+    """Whether a generation must have the roles of an optional group: it has one, or the settings ask for it."""
+    needed = {VECTORS[role] for role in VECTORS if getattr(manifest.config, role) == "int8"}
+    facts = manifest.files.get("fact_vectors")
+    if manifest.config.fact_search == "ivfpq" and facts is not None and facts.shape[0]:
+        needed.update(FACT_CELLS)
+    return any(role in manifest.files or role in needed for role in OPTIONAL[group])
 
 
 def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
@@ -220,6 +231,7 @@ def read_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> S
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
         diffused=read_diffused(root, manifest) if diffused else None,
         user_edges=StoredEdges(tables("edges")) if has_edges else (),
+        fact_cells=FactCells(*map(arrays, FACT_CELLS)) if has_group(manifest, "cells of facts") else None,
     )
 
 

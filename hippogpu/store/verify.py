@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,9 +77,11 @@ def _check_bytes(folder: Path, entry: Entry, *, full: bool) -> None:
 
 def _broken_promises(snapshot: Snapshot) -> Iterator[str]:
     """One line for each thing that holds what it may not."""
-    checks = [snapshot.tables.check, snapshot.graph.check]
+    checks: list[Callable[[], object]] = [snapshot.tables.check, snapshot.graph.check]
     if snapshot.diffused is not None:
         checks.append(snapshot.diffused.check)
+    if snapshot.fact_cells is not None:
+        checks.append(partial(snapshot.fact_cells.check, *snapshot.fact_vectors.shape))
     for check in checks:
         try:
             check()

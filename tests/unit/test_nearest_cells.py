@@ -12,8 +12,9 @@ import pytest
 
 from hippogpu.backends import load_backend
 from hippogpu.errors import IndexDamagedError, UsageError
-from hippogpu.nearest import CellRows, ExactRows, fact_cells
+from hippogpu.nearest import CellRows, ExactRows
 from hippogpu.nearest import filling as filling_module
+from hippogpu.nearest.filling import fact_cells
 from hippogpu.nearest.nearest_row import nearest_rows, table_of
 from hippogpu.nearest.quantising import cells_for, pieces_for
 from hippogpu.precision import Vectors, float_rows, rounded

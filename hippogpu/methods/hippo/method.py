@@ -10,6 +10,7 @@ import numpy as np
 
 from hippogpu.config import SearchConfig
 from hippogpu.errors import UsageError
+from hippogpu.methods.facts import facts_by
 from hippogpu.methods.hippo.evidence import Pooled, Texts, gather
 from hippogpu.methods.hippo.masses import Masses, Starts, solver_of, walk_from
 from hippogpu.methods.hippo.names import named_phrases
@@ -105,7 +106,7 @@ def _from_facts(loaded: Loaded, asked: Asked, config: SearchConfig, clock: Clock
     if config.link != "fact" or config.doubt <= -1.0 or not len(loaded.snapshot.tables.facts):
         return started
     with clock("facts"):
-        nearest = loaded.backend.topk(asked.queries.to_facts, loaded.facts, 1).scores[:, 0]
+        nearest = facts_by(loaded, config).topk(asked.queries.to_facts, 1).scores[:, 0]
     doubted = (nearest < config.doubt).tolist()
     seeds = [{} if doubts else row for doubts, row in zip(doubted, started.seeds, strict=True)]
     kept = [row._replace(facts=()) if doubts else row for doubts, row in zip(doubted, started.kept, strict=True)]
