@@ -20,6 +20,7 @@ from bench.reading import reading
 from bench.reading_page import reading_page
 from bench.readme import readme
 from bench.resolve import resolve
+from bench.scale.command import app as scale
 from bench.spacy_quality import spacy
 from bench.throughput import throughput
 
@@ -44,6 +45,7 @@ app.command("readme")(readme)
 app.command("resolve")(resolve)
 app.command("spacy")(spacy)
 app.command("throughput")(throughput)
+app.add_typer(scale, name="scale")
 
 
 if __name__ == "__main__":

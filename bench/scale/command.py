@@ -1,0 +1,162 @@
+"""python -m bench scale VERB."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from bench.report import machine, print_rows, write_json
+from bench.scale.asking import CASES
+from bench.scale.cost import Runner, StageFailed, figures, limit_check, run_case
+from bench.scale.kills import kill_case
+from bench.scale.stages import COMPACT, EXACT, Case
+
+RESULT = Path("bench/results/scale.json")
+GIB = 2**30
+
+app = typer.Typer(help="What an index of many passages costs, and what it still finds.", no_args_is_help=True)
+
+Work = Annotated[Path, typer.Option("--work", metavar="DIR", help="Where everything is made and kept; resumes there.")]
+Passages = Annotated[list[int], typer.Option("--passages", metavar="N", min=500, help="A size; repeatable.")]
+Limit = Annotated[
+    float, typer.Option("--memory-limit", metavar="GIB", help="A stage that holds more is killed, and the run fails.")
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="OUT", help=f"Merge the result into this file ({RESULT}).")
+]
+
+
+@app.command()
+def cost(
+    work: Work,
+    passages: Passages,
+    settings: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="FILE", help="TOML with [index] instead of the compact settings."),
+    ] = None,
+    exact_up_to: Annotated[
+        int, typer.Option("--exact-up-to", metavar="N", help="Up to this size the exact settings are measured too.")
+    ] = 10_000,
+    method: Annotated[
+        list[str] | None, typer.Option("--ask", help=f"How to ask; repeatable ({', '.join(CASES)}).")
+    ] = None,
+    memory_limit: Limit = 20.0,
+    json: Json = None,
+) -> None:
+    """Make an index of each size from a seeded corpus and ask it: time, memory and disk of every stage.
+
+    Each stage is a process of its own. What is done is not done again; a stage that was killed goes on where it was.
+    """
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    runner = Runner(work, limit_bytes=round(memory_limit * GIB), say=console.print)
+    values = _values(settings)
+    done: dict[str, dict[int, Any]] = {"exact": {}, "compact": {}}
+    passed = True
+    for size in sorted(set(passages)):
+        cases = [Case(size, "compact", values)]
+        if size <= exact_up_to:
+            cases.insert(0, Case(size, "exact", EXACT))
+        for case in cases:
+            result = _measured(runner, case, method or CASES, done[case.settings], round(memory_limit * GIB))
+            done[case.settings][size] = figures(result)
+            _merge(json or RESULT, "cost", case.name, result)
+            _show(case, result, console)
+            passed &= result["passed"]
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _measured(
+    runner: Runner, case: Case, methods: Sequence[str], done: Mapping[int, Any], limit_bytes: int
+) -> dict[str, Any]:
+    try:
+        result = run_case(runner, case, methods, done)
+    except StageFailed as failed:
+        Console(stderr=True).print(f"[bold red]error:[/] {failed}")
+        raise typer.Exit(1) from failed
+    check = limit_check(result, limit_bytes)
+    command = f"python -m bench scale cost --work DIR --passages {case.passages}"
+    return {
+        "command": command,
+        "machine": {**machine(), "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")},
+        **result,
+        "checks": [*result["checks"], check._asdict()],
+        "passed": result["passed"] and check.passed,
+    }
+
+
+@app.command()
+def kills(
+    work: Work,
+    passages: Annotated[int, typer.Option("--passages", metavar="N", min=500, help="The size.")] = 20_000,
+    settings: Annotated[
+        Path | None,
+        typer.Option("--settings", metavar="FILE", help="TOML with [index] instead of the compact settings."),
+    ] = None,
+    memory_limit: Limit = 20.0,
+    json: Json = None,
+) -> None:
+    """Kill every long stage in its midst, let it go on, and compare the index with an undisturbed one by its files."""
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    case = Case(passages, "compact", _values(settings))
+    result = kill_case(work, case, limit_bytes=round(memory_limit * GIB), say=console.print)
+    _merge(json or RESULT, "kills", case.name, {"machine": machine(), **result})
+    columns = ["stage", "killed after, s", "undisturbed, s", "with the kill, s", "files differing"]
+    rows = [
+        [row[name] for name in ("stage", "killed_after_s", "undisturbed_s", "wall_s", "differing")]
+        for row in result["kills"]
+    ]
+    print_rows(f"kills at {passages:,} passages", columns, rows, console)
+    if not result["passed"]:
+        raise typer.Exit(1)
+
+
+def _values(settings: Path | None) -> Mapping[str, Any]:
+    if settings is None:
+        return COMPACT
+    found: dict[str, Any] = tomllib.loads(settings.read_text(encoding="utf-8")).get("index", {})
+    return found
+
+
+def _merge(path: Path, what: str, name: str, result: Mapping[str, Any]) -> None:
+    """Puts one result beside those of other sizes, which stay."""
+    held: dict[str, Any] = json_text.loads(path.read_text(encoding="utf-8")) if path.exists() else {"bench": "scale"}
+    held.setdefault(what, {})[name] = dict(result)
+    write_json(path, held)
+
+
+def _show(case: Case, result: Mapping[str, Any], console: Console) -> None:
+    foretold = result["predicted"]
+    rows = [
+        [
+            name,
+            stage["wall_s"],
+            foretold.get(name, {}).get("wall_s"),
+            stage["cpu_s"],
+            stage["anon_bytes"] / GIB,
+            stage["peak_bytes"] / GIB,
+            stage["written_bytes"] / GIB,
+        ]
+        for name, stage in result["stages"].items()
+    ]
+    columns = ["stage", "s", "foretold, s", "processor, s", "memory, GiB", "with files, GiB", "written, GiB"]
+    print_rows(case.name, columns, rows, console)
+    inner = result["stages"]["index"]["stages_s"]
+    print_rows("index", list(inner), [list(inner.values())], console)
+    asked = [
+        [name, said.get("first_ms"), said["single"]["median"], said["single"]["p95"], said["batched"]["median"]]
+        for name, said in result["questions"].items()
+        if "single" in said
+    ]
+    print_rows("milliseconds a question", ["method", "first", "alone", "alone, p95", "of 32"], asked, console)
+    for check in result["checks"]:
+        if not check["passed"]:
+            console.print(f"[red]FAILED[/red] {check['name']}: {check['found']}, wanted {check['wanted']}")
