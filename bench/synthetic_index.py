@@ -32,9 +32,11 @@ from hippogpu.store import (
     write_passages,
     write_tables,
     write_vectors,
+    write_words,
 )
 from hippogpu.text import identity
 from hippogpu.types import Edges, Facts, Floats, Longs, Ragged, Tables
+from hippogpu.words import count_words
 
 PHRASES, FACTS, SYNONYM_REACH = 8.6, 9.0, 3
 """Phrases and facts a passage; each phrase is a synonym of so many before and behind it."""
@@ -169,6 +171,7 @@ def write_index(root: Path, passages: int, *, width: int = 384, seed: int = 0) -
         **write_tables(root, tables),
         **write_vectors(root, **{name: unit_rows(rows, width, random) for name, rows in sizes.items()}),
         **write_graph(root, graph, synonyms),
+        **write_words(root, count_words(stored.wholes, stored.first_titles())),
     }
     counts = counts_of(stored, tables, synonyms, graph, names=None)
     encoder = Encoder(f"hashing-{width}", width, f"hashing:{width}")

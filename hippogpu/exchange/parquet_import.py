@@ -30,10 +30,13 @@ from hippogpu.store import (
     write_tables,
     write_user_edges,
     write_vectors,
+    write_words,
 )
 from hippogpu.store.files import Entry
+from hippogpu.store.words import WORD_ROLES
 from hippogpu.text import content_key
 from hippogpu.types import Diffused
+from hippogpu.words import count_words
 
 # Since this format of an index, tables of texts are laid out as today.
 _TABLES_SINCE = 2
@@ -111,6 +114,7 @@ def _files(root: Path, found: Contents) -> dict[str, Entry]:
         **write_vectors(root, passage=found.passage_vectors, phrase=found.phrase_vectors, fact=found.fact_vectors),
         **write_graph(root, found.graph, found.synonyms),
         **write_user_edges(root, found.user_edges, found.tables.user_edges),
+        **write_words(root, count_words(found.passages.wholes, found.passages.first_titles())),
     }
 
 
@@ -129,8 +133,10 @@ def _compare(folder: Path, head: Head, files: Mapping[str, Entry], counts: Mappi
         told = [f"{name} {have}, but {real} found" for name, (have, real) in differing.items() if have != real]
         raise unfit(folder / "export.json", f"its counts are not those of its tables: {'; '.join(told) or 'others'}")
     same = [role for role, entry in files.items() if head.sha256.get(role) == entry.sha256]
+    # An index of before they were stored has no words.
     # Tables of texts are laid out otherwise in other formats of an index; arrays are not.
-    strict = [role for role in files if head.index_format >= _TABLES_SINCE or files[role].dtype != "arrow"]
+    compared = [role for role in files if role not in WORD_ROLES or role in head.sha256]
+    strict = [role for role in compared if head.index_format >= _TABLES_SINCE or files[role].dtype != "arrow"]
     other = [role for role in strict if role not in same]
     if other:
         raise unfit(folder, f"'{other[0]}' is not what the exported index held (its SHA-256 is another)")

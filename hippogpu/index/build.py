@@ -39,11 +39,13 @@ from hippogpu.store import (
     write_tables,
     write_user_edges,
     write_vectors,
+    write_words,
 )
 from hippogpu.store.files import Entry
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, fact_pairs, tabulate
 from hippogpu.types import Csr, Edges, Floats, Tables
+from hippogpu.words import count_words
 
 Progress = Callable[[str, int, int], None]
 
@@ -179,6 +181,17 @@ def build(
     with stages("graph"):
         names = names_for(tables, passages.wholes, config)
         graph = assemble(tables, with_names(synonyms, names), config.edge_rule)
+    with stages("words"):
+        words = write_words(
+            root,
+            count_words(
+                passages.wholes,
+                passages.first_titles(),
+                budget_bytes=run.budget_bytes,
+                scratch=root,
+                on_progress=stages.progress,
+            ),
+        )
     counts = counts_of(passages, tables, synonyms, graph, names=names)
     counts |= {"user_edges": len(own.edges)} if own.edges else {}
     with stages("commit"):
@@ -188,6 +201,7 @@ def build(
             **write_vectors(root, passage=vectors.passage, phrase=vectors.phrase, fact=vectors.fact),
             **write_graph(root, graph, synonyms),
             **write_user_edges(root, own.edges, tables.user_edges),
+            **words,
         }
     with stages("cells"):
         earlier = None if stored is None or anew else stored.manifest

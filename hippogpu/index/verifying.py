@@ -21,7 +21,9 @@ from hippogpu.store import Snapshot, current_manifest, load_snapshot, logs_folde
 from hippogpu.store.opening import TRIES, read_pointer
 from hippogpu.tables import user_pairs
 from hippogpu.text import content_key
-from hippogpu.types import Longs, Tables
+from hippogpu.text_columns import texts_array
+from hippogpu.types import AnyInts, Longs, Tables
+from hippogpu.words import count_words
 
 
 def verify_index(path: str | Path, *, full: bool = False) -> list[str]:
@@ -30,8 +32,8 @@ def verify_index(path: str | Path, *, full: bool = False) -> list[str]:
     Fast: manifest, presence, size, type and shape of each file, agreement of the counts; no array or text is read.
     full reads every byte: the SHA-256 of each file; where those are right, that every number points inside its table,
     that every text is UTF-8, that ids, phrases and facts are distinct and the latter two sorted, that every fact is
-    stated and every phrase named, and that mentions, nodes of user edges, graph and counts are those that follow from
-    the tables; every line of the extraction logs, and that they have the record of every passage that was read.
+    stated and every phrase named, and that mentions, nodes of user edges, words, graph and counts are those that follow
+    from the tables; every line of the extraction logs, and that they have the record of every passage that was read.
     IndexMissingError where there is no index, IndexFormatError where a newer version wrote it.
     """
     root, tries = Path(path), 0
@@ -148,6 +150,27 @@ def _user_edges(snapshot: Snapshot) -> Iterator[str]:
         yield "user edges: the nodes they join are not those of their ends."
 
 
+def _words(snapshot: Snapshot) -> Iterator[str]:
+    held = snapshot.words
+    if held is None:
+        return
+    owed = count_words(snapshot.passages.wholes, snapshot.passages.first_titles())
+    if not texts_array(held.words).equals(texts_array(owed.words)):
+        yield "words: they are not those of the passages, ascending, each once."
+        return
+    pairs: dict[str, tuple[AnyInts, AnyInts]] = {
+        "word_indptr": (held.passages.indptr, owed.passages.indptr),
+        "word_passages": (held.passages.values, owed.passages.values),
+        "word_counts": (held.counts, owed.counts),
+        "word_lengths": (held.lengths, owed.lengths),
+        "title_words_indptr": (held.titles.indptr, owed.titles.indptr),
+        "title_words": (held.titles.values, owed.titles.values),
+    }
+    for name, (have, want) in pairs.items():
+        if have.dtype != want.dtype or not np.array_equal(have, want):
+            yield f"{name}: it is not what the texts of the passages and their titles make."
+
+
 def _graph(snapshot: Snapshot) -> Iterator[str]:
     config = snapshot.manifest.config
     names = names_for(snapshot.tables, snapshot.passages.wholes, config)
@@ -190,4 +213,4 @@ def _records(root: Path, snapshot: Snapshot) -> Iterator[str]:
             )
 
 
-_CHECKS: tuple[Check, ...] = (_passages, _phrases, _facts, _mentions, _user_edges, _graph, _counts)
+_CHECKS: tuple[Check, ...] = (_passages, _phrases, _facts, _mentions, _user_edges, _words, _graph, _counts)

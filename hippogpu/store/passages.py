@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,10 @@ class Passages:
 
     def __len__(self) -> int:
         return len(self.wholes)
+
+    def first_titles(self) -> Iterator[str]:
+        """The title of each passage, that of the first of its ids."""
+        return (self.titles[number] for number in self.first.tolist())
 
     def passage(self, row: int) -> Passage:
         """A passage under the first of its ids."""

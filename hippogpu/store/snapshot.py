@@ -22,7 +22,16 @@ from hippogpu.store.manifest import DIFFUSED, Manifest
 from hippogpu.store.mapped import read_array
 from hippogpu.store.passages import Passages, passage_tables, read_passages
 from hippogpu.store.user_edges import COLUMNS, ROLES, StoredEdges
-from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Ragged, Tables, UserEdge
+from hippogpu.store.words import (
+    COUNT_DTYPES,
+    COUNTS,
+    WORD_ARRAYS,
+    WORD_ROLES,
+    WORDS,
+    read_words,
+    word_agreements,
+)
+from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Ragged, Tables, UserEdge, WordCounts
 
 VECTORS: Mapping[str, str] = {f"{name}_vectors": f"{name}_scales" for name in ("passage", "phrase", "fact")}
 """Roles of vectors, and of the scales of their rows where they are stored in int8."""
@@ -33,6 +42,7 @@ _ARRAYS = {
     **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
     **dict.fromkeys(("edge_source", "edge_target"), ("<i4", 1)),
     **dict.fromkeys(("graph_weights", "synonym_weight", "edge_weight"), ("<f4", 1)),
+    **WORD_ARRAYS,
     **dict.fromkeys((*VECTORS, "diffused_vectors"), ("<f4", 2)),
     **dict.fromkeys((*VECTORS.values(), "diffused_ones"), ("<f4", 1)),
     **FACT_CELLS,
@@ -45,12 +55,14 @@ _TABLES = {
     "phrases": pa.schema([("text", _TEXT)]),
     "facts": pa.schema([("subject", _NUMBER), ("predicate", _TEXT), ("object", _NUMBER), ("text", _TEXT)]),
     "edges": COLUMNS,
+    "words": WORDS,
 }
 """Columns of each table but those of passages, which have changed with the format."""
 
 OPTIONAL: Mapping[str, tuple[str, ...]] = {
     "user edges": ROLES,
     "diffused vectors": DIFFUSED,
+    "words": WORD_ROLES,
     "cells of facts": tuple(FACT_CELLS),
     **{f"scales of {vectors}": (scales,) for vectors, scales in VECTORS.items()},
 }
@@ -75,6 +87,7 @@ class Snapshot:
     graph: Csr
     diffused: Diffused | None = None
     user_edges: Iterable[UserEdge] = ()
+    words: WordCounts | None = None
     fact_cells: FactCells | None = None
 
 
@@ -189,6 +202,7 @@ def _agreements(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
         counts |= {name: (vectors.shape[0], count), f"width of {name}": (vectors.shape[1], width)}
         if isinstance(vectors, ScaledRows):
             counts[f"scales of {name}"] = (len(vectors.scales), count)
+    counts |= {} if snapshot.words is None else word_agreements(snapshot.words, passages)
     return counts | {
         "rows of mentions": (len(snapshot.tables.mentions), passages),
         "rows of statements": (len(snapshot.tables.statements), passages),
@@ -231,6 +245,7 @@ def read_snapshot(root: Path, manifest: Manifest, *, diffused: bool = True) -> S
         graph=Csr(arrays("graph_indptr"), arrays("graph_indices"), arrays("graph_weights")),
         diffused=read_diffused(root, manifest) if diffused else None,
         user_edges=StoredEdges(tables("edges")) if has_edges else (),
+        words=read_words(tables, arrays) if has_group(manifest, "words") else None,
         fact_cells=FactCells(*map(arrays, FACT_CELLS)) if has_group(manifest, "cells of facts") else None,
     )
 
@@ -258,6 +273,9 @@ class _Reader:
         dtype, axes = _ARRAYS[role]
         if role in VECTORS:
             dtype = _VECTOR_DTYPES[getattr(self._config, role)]
+        held = self._files.get(role)
+        if role == COUNTS and held is not None and held.dtype in COUNT_DTYPES:
+            dtype = held.dtype
         return read_array(self._folder, self._entry(role, dtype, axes))
 
     def vectors(self, role: str) -> Vectors:

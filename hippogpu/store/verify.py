@@ -82,6 +82,8 @@ def _broken_promises(snapshot: Snapshot) -> Iterator[str]:
         checks.append(snapshot.diffused.check)
     if snapshot.fact_cells is not None:
         checks.append(partial(snapshot.fact_cells.check, *snapshot.fact_vectors.shape))
+    if snapshot.words is not None:
+        checks.append(snapshot.words.check)
     for check in checks:
         try:
             check()

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import math
+import random
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
+from bm25s import BM25
 from method_cases import loaded, method_rows, rank
 from small_index import index_of, stating
 
 from hippogpu.config import SearchConfig
+from hippogpu.errors import IndexDamagedError
+from hippogpu.methods import Loaded
 from hippogpu.methods.bm25 import NO_WORD
-from hippogpu.methods.lexical import build_lexical_index, lexical_index, lexical_scores, words_of
+from hippogpu.methods.derived import Derived
+from hippogpu.methods.lexical import asked_words, lexical_scores, word_counts
+from hippogpu.types import Ragged
+from hippogpu.words import count_words, words_of
 
 CONFIG = SearchConfig(method="bm25")
 TEXTS = [
@@ -83,30 +94,54 @@ def test_a_batch_scores_as_its_questions_alone(texts: Path) -> None:
     assert (together.tolist(), together.dtype.name) == ([row.tolist() for row in alone], "float32")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("O'Neil's U.S. café", ["o", "neil", "s", "u", "s", "café"]),
-        ("Straße STRASSE", ["strasse", "strasse"]),
-        ("北京大学", ["北京", "京大", "大学"]),
-        ("東", ["東"]),
-        ("the 東京tower 2", ["the", "東京", "tower", "2"]),
-        ("…", []),
-    ],
-)
-def test_words_are_those_of_normalised_text(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
+def counting(texts: Sequence[str]) -> Loaded:
+    """As much of an index as words are weighed by."""
+    snapshot = SimpleNamespace(words=count_words(texts, [""] * len(texts)))
+    return cast(Loaded, SimpleNamespace(snapshot=snapshot, derived=Derived()))
+
+
+@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.2, 0.75), (2.0, 0.0)])
+def test_scores_are_those_of_bm25s_to_the_bit(k1: float, b: float) -> None:
+    drawn = random.Random(7)
+    texts = [" ".join(f"w{int(drawn.paretovariate(0.7))}" for _ in range(drawn.randrange(60))) for _ in range(333)]
+    questions = [f"w1 w2 {text[:80]}" for text in texts[:33]]
+    numbers: dict[str, int] = {}
+    rows = [[numbers.setdefault(word, len(numbers)) for word in words_of(text)] for text in texts]
+    peer = BM25(method="lucene", k1=k1, b=b)
+    peer.index((rows, numbers), create_empty_token=False, show_progress=False)
+    config = SearchConfig(method="bm25", bm25_k1=k1, bm25_b=b, bm25_common=1.0)
+    for question, scores in zip(questions, lexical_scores(counting(texts), questions, config=config), strict=True):
+        known = [word for word in dict.fromkeys(words_of(question)) if word in numbers]
+        expected = np.zeros(len(texts), np.float32)
+        for word in known:
+            expected += peer.get_scores_from_ids([numbers[word]])
+        assert scores.tolist() == expected.tolist()
+
+
+def told(here: Loaded, question: str, config: SearchConfig) -> list[str]:
+    (numbers,) = asked_words(here, [question], config)
+    return [word_counts(here).words[number] for number in numbers.tolist()]
 
 
 def test_words_in_too_many_passages_count_nothing() -> None:
-    texts = [f"common {'half' if number % 2 else 'word'} w{number}" for number in range(40)]
-    index = build_lexical_index(texts, SearchConfig(method="hippo2", bm25_common=0.5))
-    assert {"common", "half", "word", "w0"} & index.words.keys() == {"half", "word", "w0"}
-    assert len(index.words) == index.weights.shape[0]
+    here = counting([f"common {'half' if number % 2 else 'word'} w{number}" for number in range(40)])
+    config = SearchConfig(method="hippo2", bm25_common=0.5)
+    assert told(here, "w0 half common word half unknown", config) == ["w0", "half", "word"]
+    assert not lexical_scores(here, ["common"], config=config).any()
 
 
 def test_in_a_small_corpus_no_word_is_too_common() -> None:
-    assert "common" in build_lexical_index(["common"] * 10, SearchConfig(method="hippo2", bm25_common=0.1)).words
+    assert told(counting(["common"] * 10), "common", SearchConfig(method="hippo2", bm25_common=0.1)) == ["common"]
+
+
+def test_an_entry_that_names_no_passage_is_refused() -> None:
+    here = counting(TEXTS)
+    words = word_counts(here)
+    for wrong in (-1, len(TEXTS)):
+        passages = Ragged(words.passages.indptr, np.full_like(words.passages.values, wrong))
+        spoiled = SimpleNamespace(words=replace(words, passages=passages))
+        with pytest.raises(IndexDamagedError, match="word_passages"):
+            lexical_scores(cast(Loaded, SimpleNamespace(snapshot=spoiled, derived=Derived())), ["dog"])
 
 
 @pytest.mark.parametrize("texts", [["!!!"], ["!!!", "?"]])
@@ -115,13 +150,13 @@ def test_a_corpus_without_words_scores_nothing(root: Path, texts: list[str]) -> 
     assert lexical_scores(loaded(root), ["a word", ""]).tolist() == [[0.0] * len(texts)] * 2
 
 
-def test_the_index_is_made_once_for_all_threads_and_again_for_other_settings(texts: Path) -> None:
-    here, found = loaded(texts), []
-    threads = [threading.Thread(target=lambda: found.append(lexical_index(here, CONFIG))) for _ in range(4)]
+def test_words_are_counted_once_for_all_threads_where_the_index_holds_none(texts: Path) -> None:
+    whole, found = loaded(texts), []
+    here = whole._replace(snapshot=replace(whole.snapshot, words=None))
+    threads = [threading.Thread(target=lambda: found.append(word_counts(here))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {id(index) for index in found} == {id(lexical_index(here, CONFIG))}
-    others = [SearchConfig(bm25_k1=1.2), SearchConfig(bm25_b=0.1), SearchConfig(bm25_common=0.9)]
-    assert not {id(lexical_index(here, other)) for other in others} & {id(found[0])}
+    assert {id(words) for words in found} == {id(word_counts(here))}
+    assert lexical_scores(here, QUESTIONS).tolist() == lexical_scores(whole, QUESTIONS).tolist()

@@ -20,9 +20,10 @@ from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.index import Index
 from hippogpu.methods import Loaded
 from hippogpu.methods.hippo.evidence import EVIDENCE, Pooled, log_share
-from hippogpu.methods.lexical import lexical_index, words_of
+from hippogpu.methods.lexical import asked_words, word_counts
 from hippogpu.openie import ReplayExtractor
 from hippogpu.types import AnyFloats
+from hippogpu.words import words_of
 
 RANGES = {"facts": (-1.0, 1e-3), "names": (-1.0, 1e-3)}
 # Vectors and masses in float32 against float64; the log scale stretches what is small by up to 1 ÷ (0.001 · log 1000).
@@ -78,7 +79,8 @@ def told(here: Loaded, words: list[set[str]]) -> Told:
     counts = Counter(word for row in words for word in row)
 
     def shares(text: str) -> dict[str, float]:
-        telling = set(words_of(text)) & lexical_index(here, HIPPO).words.keys()
+        (numbers,) = asked_words(here, [text], HIPPO)
+        telling = [word_counts(here).words[number] for number in numbers.tolist()]
         weights = {word: np.log1p(len(words) / counts[word]) for word in telling}
         return {word: weight / sum(weights.values()) for word, weight in weights.items()}
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 import pytest
+from method_cases import loaded
+from small_index import index_of, stating
 
 from hippogpu.methods import Loaded
 from hippogpu.methods.derived import Derived
-from hippogpu.methods.hippo import names
 from hippogpu.methods.hippo.names import named_phrases
 from hippogpu.text import TextRule, normalise
 
@@ -105,10 +107,11 @@ def test_under_the_rule_ascii_a_name_keeps_the_spaces_that_stand_for_its_dots() 
     assert named(here, "Where is St. Louis, Missouri?") == ["st  louis", "missouri"]
 
 
-def test_two_phrases_of_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "hash", lambda text: 7, raising=False)
-    here = holding({"ada": 1, "bob": 1, "eve": 1})
-    assert named(here, "Bob met Eve, not Zoe") == ["bob", "eve"]
+def test_phrases_on_disk_are_named_as_those_in_memory(tmp_path: Path) -> None:
+    index_of(tmp_path / "n.hippo", [stating("p", "Ada King|met|鲁迅;Bob|was|in O'Neil")])
+    assert named(loaded(tmp_path / "n.hippo"), "Did Bob meet Ada King, O'Neil, 鲁迅 or Zoe?") == [
+        *("ada king", "鲁迅", "bob")
+    ]
 
 
 def test_nothing_is_named_in_an_index_without_phrases_or_by_a_question_without_words() -> None:

@@ -14,14 +14,13 @@ from hippogpu.methods.hippo.words import (
     Mentions,
     Words,
     passages_of_words,
-    question_words,
     telling_mentions,
     title_shares,
-    title_words,
     word_weights,
 )
+from hippogpu.methods.lexical import asked_words, word_counts
 from hippogpu.methods.loaded import Loaded
-from hippogpu.types import AnyFloats, Bools, Ints, Ragged
+from hippogpu.types import AnyFloats, AnyInts, Bools, Ints, Ragged
 
 EVIDENCE = ("dense", "words", "facts", "names", "near", "title", "pair", "rest")
 """The kinds of evidence, in the order of the columns of Pooled.evidence.
@@ -70,13 +69,13 @@ def gather(
     """The pool of each question, the first passages by the graph and those by the texts, with its evidence."""
     total = masses.total(config)
     tables = _Tables(
-        passages_of_words(loaded, config),
+        passages_of_words(loaded),
         word_weights(loaded, config),
-        title_words(loaded, config),
+        word_counts(loaded).titles,
         telling_mentions(loaded),
     )
     by_graph, by_text = (_first(loaded, scores, config.pool) for scores in (total, texts.nearest))
-    asked = question_words(loaded, questions, config)
+    asked = asked_words(loaded, questions, config)
     pools = [np.union1d(one, two).astype(np.int32) for one, two in zip(by_graph, by_text, strict=True)]
     columns = [_of_walks(texts, masses, pool, i) for i, pool in enumerate(pools)]
     partners = [
@@ -116,7 +115,7 @@ def log_share(mass: AnyFloats, most: float) -> AnyFloats:
     return shares
 
 
-def _of_words(pool: Ints, evidence: AnyFloats, partners: Ints, asked: Ints, tables: _Tables) -> Pooled:
+def _of_words(pool: Ints, evidence: AnyFloats, partners: Ints, asked: AnyInts, tables: _Tables) -> Pooled:
     """Fills the columns words, title, pair and rest."""
     # Numba is loaded when something is ranked, not when a method is chosen.
     from hippogpu.methods.hippo.pairs import pair_row

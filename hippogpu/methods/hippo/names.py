@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-
-from hippogpu.methods.lexical import UNSPACED
 from hippogpu.methods.loaded import Loaded
+from hippogpu.store import places_of
 from hippogpu.text import normalise
-from hippogpu.types import Longs
+from hippogpu.words import UNSPACED
 
 # The longest names that are looked for, in words (in scripts without spaces, characters).
 _LONGEST = 8
@@ -20,13 +18,6 @@ _LONGEST = 8
 _COMMON_SHARE, _RARE = 0.01, 10
 _LEAST_LETTERS = 3
 _WORD = re.compile(r"\S+")
-
-
-class PhraseTable(NamedTuple):
-    """Hashes of all phrases, ascending (E,) int64, and the phrase of each (E,): a table of 16 bytes a phrase."""
-
-    hashes: Longs
-    phrases: Longs
 
 
 def named_phrases(loaded: Loaded, questions: Sequence[str]) -> list[list[int]]:
@@ -46,26 +37,8 @@ def named_phrases(loaded: Loaded, questions: Sequence[str]) -> list[list[int]]:
 
 def _look_up(loaded: Loaded, texts: Sequence[str]) -> dict[str, int]:
     """The phrase number of each text that is a phrase."""
-    phrases = loaded.snapshot.tables.phrases
-    if not texts or not len(phrases):
-        return {}
-    table = loaded.derived.once("phrase table", lambda: phrase_table(phrases))
-    hashes = np.fromiter((hash(text) for text in texts), np.int64, len(texts))
-    first, last = np.searchsorted(table.hashes, hashes), np.searchsorted(table.hashes, hashes, side="right")
-    found = {}
-    for place in np.flatnonzero(first < last).tolist():
-        # Two texts may share a hash, so the phrase itself is compared.
-        for number in table.phrases[first[place] : last[place]].tolist():
-            if phrases[number] == texts[place]:
-                found[texts[place]] = number
-    return found
-
-
-def phrase_table(phrases: Sequence[str]) -> PhraseTable:
-    """The table of all phrases, for this process alone: Python's hashes differ from one to the next."""
-    hashes = np.fromiter((hash(phrase) for phrase in phrases), np.int64, len(phrases))
-    order = np.argsort(hashes, kind="stable")
-    return PhraseTable(hashes[order], order)
+    places = places_of(loaded.snapshot.tables.phrases, texts).tolist()
+    return {text: number for text, number in zip(texts, places, strict=True) if number >= 0}
 
 
 class _Piece(NamedTuple):

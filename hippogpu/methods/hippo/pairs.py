@@ -9,12 +9,12 @@ import numpy as np
 
 if TYPE_CHECKING:
     from hippogpu.methods.hippo.words import Mentions, Words
-    from hippogpu.types import AnyFloats, Ints
+    from hippogpu.types import AnyFloats, AnyInts, Ints
 
     def pair_row(
         pool: Ints,
         partners: Ints,
-        asked: Ints,
+        asked: AnyInts,
         shares: AnyFloats,
         words: Words,
         mentions: Mentions,
