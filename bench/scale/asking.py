@@ -37,7 +37,8 @@ CASES = (
 def asked(index: Path, queries: Path, case: str) -> dict[str, Any]:
     """Opens the index and asks: milliseconds of opening, of the first question, of single ones and in batches of 32.
 
-    lists : the passages of the first 32 questions, asked alone · as_alone : how many of them had the same scores in a batch
+    lists    : the passages of the first 32 questions, asked alone
+    as_alone : how many of them had the same scores in a batch
     """
     from hippogpu.config import RunConfig, SearchConfig, with_values
     from hippogpu.corpus import read_queries

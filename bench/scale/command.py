@@ -15,7 +15,7 @@ from rich.console import Console
 
 from bench.report import machine, print_rows, write_json
 from bench.scale.asking import CASES
-from bench.scale.cost import Runner, StageFailed, figures, limit_check, run_case
+from bench.scale.cost import Runner, StageFailed, limit_check, run_case
 from bench.scale.kills import kill_case
 from bench.scale.stages import COMPACT, EXACT, Case
 
@@ -58,15 +58,13 @@ def cost(
     console = Console() if sys.stdout.isatty() else Console(width=150)
     runner = Runner(work, limit_bytes=round(memory_limit * GIB), say=console.print)
     values = _values(settings)
-    done: dict[str, dict[int, Any]] = {"exact": {}, "compact": {}}
     passed = True
     for size in sorted(set(passages)):
         cases = [Case(size, "compact", values)]
         if size <= exact_up_to:
             cases.insert(0, Case(size, "exact", EXACT))
         for case in cases:
-            result = _measured(runner, case, method or CASES, done[case.settings], round(memory_limit * GIB))
-            done[case.settings][size] = figures(result)
+            result = _measured(runner, case, method or CASES, round(memory_limit * GIB))
             _merge(json or RESULT, "cost", case.name, result)
             _show(case, result, console)
             passed &= result["passed"]
@@ -74,11 +72,9 @@ def cost(
         raise typer.Exit(1)
 
 
-def _measured(
-    runner: Runner, case: Case, methods: Sequence[str], done: Mapping[int, Any], limit_bytes: int
-) -> dict[str, Any]:
+def _measured(runner: Runner, case: Case, methods: Sequence[str], limit_bytes: int) -> dict[str, Any]:
     try:
-        result = run_case(runner, case, methods, done)
+        result = run_case(runner, case, methods)
     except StageFailed as failed:
         Console(stderr=True).print(f"[bold red]error:[/] {failed}")
         raise typer.Exit(1) from failed

@@ -11,7 +11,7 @@ from typing import Any
 from bench.checks import Check, at_most, equal
 from bench.scale.corpus import QUESTIONS
 from bench.scale.ledger import Ledger, Stage, digest_of
-from bench.scale.predicting import figures_of, predictions
+from bench.scale.predicting import figures_by_size, predictions
 from bench.scale.stages import CHECKED, Case, Places, asking, building, checking, places, some_questions
 from bench.scale.watching import Taken, watch
 from hippogpu.errors import HippoError
@@ -67,16 +67,14 @@ class Runner:
         return folder / f"{plain}.out", folder / f"{plain}.err"
 
 
-def run_case(
-    runner: Runner, case: Case, methods: Sequence[str], done: Mapping[int, Mapping[str, Mapping[str, float]]]
-) -> dict[str, Any]:
-    """Makes and asks one index. done: what stages took at smaller sizes, from which those of this one are foretold.
+def run_case(runner: Runner, case: Case, methods: Sequence[str]) -> dict[str, Any]:
+    """Makes and asks one index. What its stages will take is foretold from the smaller ones that the work folder has.
 
-    Nothing is timed of an index that fails a check.
+    Nothing is asked of an index that fails a check.
     """
     at = places(runner.work, case)
     at.config.write_text(case.toml(), encoding="utf-8")
-    runner.ledger.predict(f"{case.name}-{case.digest}", predictions(done, case.passages))
+    _foretell(runner.ledger, case)
     stages = _run(runner, case, building(case, at))
     _write_some_questions(at)
     stages |= _run(runner, case, checking(case, at))
@@ -85,6 +83,15 @@ def run_case(
         stages |= _run(runner, case, asking(at, methods))
         checks += _ranked_alike(stages)
     return _result(runner, case, at, stages, checks)
+
+
+def _foretell(ledger: Ledger, case: Case) -> None:
+    """Keeps predictions of the stages that are not done, where a smaller size has them."""
+    done = ledger.finished()
+    found = predictions(figures_by_size(done, case.settings), case.passages)
+    over = {name.partition("/")[2] for name in done if name.startswith((f"{case.name}/", f"{case.passages}/"))}
+    open_ = {stage: value for stage, value in found.items() if stage.partition(":")[0] not in over}
+    ledger.predict(f"{case.name}-{case.digest}", open_)
 
 
 def _run(runner: Runner, case: Case, programs: Mapping[str, Sequence[str]]) -> dict[str, Stage]:
@@ -185,11 +192,6 @@ def _said(out: Path) -> Any:
 
 def _tail(err: Path) -> str:
     return err.read_text(encoding="utf-8", errors="replace").strip()[-_TAIL:] or "it said nothing"
-
-
-def figures(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """What the stages of a finished case took, for foretelling those of greater ones."""
-    return figures_of(result["stages"])
 
 
 def limit_check(result: Mapping[str, Any], limit_bytes: int) -> Check:

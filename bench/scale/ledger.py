@@ -54,9 +54,13 @@ class Ledger:
         self._stages[name] = stage
         self._write()
 
+    def finished(self) -> dict[str, Stage]:
+        """The stages that are done, by name."""
+        return {name: stage for name, stage in self._stages.items() if stage.said is not None}
+
     def predict(self, name: str, value: Mapping[str, Any]) -> None:
-        """Keeps a prediction; one that was made before stays as it was."""
-        self.predicted.setdefault(name, dict(value))
+        """Keeps predictions by stage; one that was made before stays as it was."""
+        self.predicted[name] = {**value, **self.predicted.get(name, {})}
         self._write()
 
     def _write(self) -> None:

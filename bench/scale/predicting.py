@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+
+from bench.scale.ledger import Stage
 
 MOST_POWER = 2.0
 FIGURES = ("wall_s", "anon_bytes")
@@ -33,8 +34,20 @@ def _at(passages: int, sizes: list[int], last: float, before: float | None) -> f
     return float(f"{last * (passages / sizes[-1]) ** power:.4g}")
 
 
-def figures_of(stages: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """The figures that are foretold, of every stage of a result, those that the verb tells of its own stages too."""
-    found = {name: {figure: value[figure] for figure in FIGURES} for name, value in stages.items() if "wall_s" in value}
-    inner = stages.get("index", {}).get("stages_s", {})
-    return found | {f"index: {name}": {"wall_s": seconds} for name, seconds in inner.items()}
+def figures_by_size(stages: Mapping[str, Stage], settings: str) -> dict[int, dict[str, dict[str, float]]]:
+    """What finished stages took, by size and stage, those that the verb tells of its own stages too.
+
+    stages : by names such as 10000-compact/index, as a ledger has them; those of other settings are left out
+    """
+    found: dict[int, dict[str, dict[str, float]]] = {}
+    for name, stage in stages.items():
+        case, _, step = name.partition("/")
+        size, _, own = case.partition("-")
+        if own not in ("", settings):
+            continue
+        value = stage.value()
+        figures = found.setdefault(int(size), {})
+        figures[step] = {figure: value[figure] for figure in FIGURES}
+        if step == "index":
+            figures |= {f"index: {one}": {"wall_s": seconds} for one, seconds in stage.said["seconds"].items()}
+    return found

@@ -11,7 +11,7 @@ import pytest
 
 from bench.scale.cost import Runner, StageFailed
 from bench.scale.ledger import Ledger, Stage
-from bench.scale.predicting import predictions
+from bench.scale.predicting import figures_by_size, predictions
 from bench.scale.stages import COMPACT, Case, building, places
 from bench.scale.watching import Ran, Taken, watch
 from hippogpu.config import read_configs
@@ -96,10 +96,24 @@ def test_a_try_that_nobody_saw_the_end_of_stands_with_what_it_had_taken(tmp_path
     assert stage.said is None
 
 
-def test_the_first_prediction_stays(tmp_path: Path) -> None:
-    for seconds in (1.0, 2.0):
-        Ledger(tmp_path).predict("s", {"index": {"wall_s": seconds}})
-    assert Ledger(tmp_path).predicted == {"s": {"index": {"wall_s": 1.0}}}
+def test_the_first_prediction_of_a_stage_stays(tmp_path: Path) -> None:
+    Ledger(tmp_path).predict("s", {"extract": {"wall_s": 1.0}})
+    Ledger(tmp_path).predict("s", {"extract": {"wall_s": 2.0}, "index": {"wall_s": 3.0}})
+    assert Ledger(tmp_path).predicted == {"s": {"extract": {"wall_s": 1.0}, "index": {"wall_s": 3.0}}}
+
+
+def test_stages_are_foretold_from_those_of_the_same_settings() -> None:
+    one = Taken(2.0, 1.0, 5, 6, 7, 0.5, "2026-01-01", "done")
+    said = {"seconds": {"tables": 1.5}}
+    stages = {name: Stage("a", (one,), said) for name in ("100/generate", "100-compact/index", "100-exact/verify")}
+    found = figures_by_size(stages, "compact")
+    assert found == {
+        100: {
+            "generate": {"wall_s": 2.0, "anon_bytes": 5},
+            "index": {"wall_s": 2.0, "anon_bytes": 5},
+            "index: tables": {"wall_s": 1.5},
+        }
+    }
 
 
 def test_predictions_follow_the_power_of_the_two_largest_sizes() -> None:
