@@ -26,6 +26,7 @@ from hippogpu.embed import Embedder, count_truncated, default_embedder, embedder
 from hippogpu.embed.vllm import VllmEmbedder
 from hippogpu.embed.weights import find_minilm
 from hippogpu.errors import EncoderError
+from hippogpu.llm.vllm_guard import children
 from hippogpu.openie import ReplayExtractor
 from hippogpu.testing.embedders import check_embedder
 from hippogpu.types import Floats, Passage
@@ -79,16 +80,26 @@ def try_vectors(
 
 
 def try_speed(ours: Embedder, theirs: Embedder, texts: dict[str, Sequence[str]]) -> None:
-    """Texts a second of both, taking turns: the median of three."""
+    """Texts of both by the second and by the second of processor time, taking turns: the median of three."""
     for what, these in texts.items():
-        spent: dict[str, list[float]] = {}
+        rates: dict[str, list[tuple[float, float]]] = {}
         for _ in range(TIMINGS):
             for embedder in (ours, theirs):
-                began = time.monotonic()
+                began, used = time.monotonic(), processor_s(os.getpid())
                 encode_all(these, embedder)
-                spent.setdefault(embedder.name.partition(":")[0], []).append(time.monotonic() - began)
-        rates = ", ".join(f"{name} {len(these) / median(times):.1f}" for name, times in spent.items())
-        print(f"     {what} a second: {rates} (load {os.getloadavg()[0]:.1f})", flush=True)
+                spent = (time.monotonic() - began, processor_s(os.getpid()) - used)
+                rates.setdefault(embedder.name.partition("@")[0], []).append(spent)
+        print(f"     {len(these)} {what} (load {os.getloadavg()[0]:.1f}):", flush=True)
+        for name, all_spent in rates.items():
+            wall, processor = (len(these) / median(times) for times in zip(*all_spent, strict=True))
+            print(f"       {name}: {wall:.1f} a second, {processor:.1f} a second of processor time", flush=True)
+
+
+def processor_s(process: int) -> float:
+    """The processor time of a process and of all that it started and that still run, in seconds."""
+    fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(processor_s(child.pid) for child in children(process))
 
 
 def try_refusal(writer: Path, checks: trials.Checks) -> None:
