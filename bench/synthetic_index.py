@@ -21,7 +21,7 @@ import typer
 
 from hippogpu.config import IndexConfig
 from hippogpu.graph import assemble
-from hippogpu.index.build import counts_of
+from hippogpu.index.counting import counts_of
 from hippogpu.store import (
     Encoder,
     Manifest,

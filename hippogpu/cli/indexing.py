@@ -140,6 +140,7 @@ def _built(report: CommitReport) -> dict[str, Any]:
         "recovered": report.recovered,
         "diffusion": report.diffusion,
         "seconds": {stage: round(spent, 3) for stage, spent in report.seconds.items()},
+        "peak_bytes": dict(report.peak_bytes),
     }
 
 
@@ -172,4 +173,6 @@ def _show(folder: Path, value: dict[str, Any]) -> None:
             f"hippogpu diffuse {folder}"
         )
     if value["seconds"]:
-        out.print(table("Seconds", list(value["seconds"]), [[f"{s:.2f}" for s in value["seconds"].values()]]))
+        peaks = [f"{value['peak_bytes'][stage] / 2**20:,.0f}" for stage in value["seconds"]]
+        rows = [["seconds", *(f"{s:.2f}" for s in value["seconds"].values())], ["peak MiB", *peaks]]
+        out.print(table("Stages", ["", *value["seconds"]], rows))

@@ -16,7 +16,7 @@ from hippogpu.exchange.parquet_values import Contents, contents
 from hippogpu.exchange.records import read_records
 from hippogpu.exchange.target import whole
 from hippogpu.exchange.values import OnProgress, bytes_of, silent
-from hippogpu.index.build import counts_of
+from hippogpu.index.counting import counts_of
 from hippogpu.store import (
     DiffusionMark,
     Manifest,

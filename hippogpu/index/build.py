@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.disk import failures_of
 from hippogpu.embed import Embedder, count_truncated, encode_all
 from hippogpu.graph import assemble
 from hippogpu.index.cells import fact_cell_files
+from hippogpu.index.counting import counts_of
 from hippogpu.index.diffusing import Diffusion, kept_diffusion
 from hippogpu.index.edges import PlacedEdges
 from hippogpu.index.reading import Reading
-from hippogpu.index.tidying import tidy
+from hippogpu.index.stages import Stages
+from hippogpu.index.tidying import BUILDING, building, tidy
 from hippogpu.openie import ExtractionReport
 from hippogpu.precision import Vectors, float_rows, rounded
-from hippogpu.resolve import NameEdges, names_for, with_names
+from hippogpu.resolve import names_for, with_names
 from hippogpu.store import (
     DiffusionMark,
     Encoder,
@@ -43,11 +43,9 @@ from hippogpu.store import (
 )
 from hippogpu.store.files import Entry
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
-from hippogpu.tables import Tabulated, fact_pairs, tabulate
+from hippogpu.tables import Tabulated, tabulate
 from hippogpu.types import Csr, Edges, Floats, Tables
 from hippogpu.words import count_words
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,7 @@ class CommitReport:
     spoiled    stored blocks of vectors that were damaged, so that their texts were encoded again
     diffusion  "fresh" when the solver "diffused" can serve, "stale" after changes since the last diffusion, or "none"
     seconds    by stage
+    peak_bytes by stage, the most memory that the process held at any time of it (Stages.peak_bytes)
     """
 
     generation: int
@@ -76,6 +75,7 @@ class CommitReport:
     seconds: Mapping[str, float] = field(default_factory=dict)
     diffusion: str = "none"
     recovered: int = 0
+    peak_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
 class Encoded(NamedTuple):
@@ -84,27 +84,6 @@ class Encoded(NamedTuple):
     passage: Vectors
     phrase: Vectors
     fact: Vectors
-
-
-class Stages:
-    """Seconds by stage, and progress passed on under the stage's name."""
-
-    def __init__(self, on_progress: Progress | None) -> None:
-        self.seconds: dict[str, float] = {}
-        self._on_progress = on_progress
-        self._name = ""
-
-    @contextmanager
-    def __call__(self, name: str) -> Iterator[None]:
-        started, self._name = time.perf_counter(), name
-        try:
-            yield
-        finally:
-            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-
-    def progress(self, done: int, whole: int) -> None:
-        if self._on_progress is not None:
-            self._on_progress(self._name, done, whole)
 
 
 def encode(
@@ -165,7 +144,7 @@ def build(
                 known_vectors(root, None, embedder).clear()
         known = known_vectors(root, None if anew else stored, embedder)
     with stages("tables"):
-        tabulated: Tabulated = tabulate(reading.records, config, edges=own.edges, rows=own.rows)
+        tabulated = _tabulated(root, reading, own, config, run, stages)
         tables = tabulated.tables
     with stages("encode"):
         vectors, truncated = encode(passages, tables, embedder=embedder, known=known, config=config, stages=stages)
@@ -176,11 +155,18 @@ def build(
             config,
             known=None if stored is None or anew else known_synonyms(stored),
             budget_bytes=run.budget_bytes,
+            scratch=root / BUILDING / "synonyms",
             on_progress=stages.progress,
         )
     with stages("graph"):
         names = names_for(tables, passages.wholes, config)
-        graph = assemble(tables, with_names(synonyms, names), config.edge_rule)
+        graph = assemble(
+            tables,
+            with_names(synonyms, names),
+            config.edge_rule,
+            budget_bytes=run.budget_bytes,
+            on_progress=stages.progress,
+        )
     with stages("words"):
         words = write_words(
             root,
@@ -229,6 +215,25 @@ def build(
         dict(stages.seconds),
         manifest.diffusion_state,
         reading.recovered,
+        dict(stages.peak_bytes),
+    )
+
+
+def _tabulated(
+    root: Path, reading: Reading, own: PlacedEdges, config: IndexConfig, run: RunConfig, stages: Stages
+) -> Tabulated:
+    """The tables; what a killed commit of the same records has finished of them is not done again."""
+    rules = json.dumps([config.text_rule, config.keep_empty])
+    scratch = building(root, "tables", hashlib.sha256(f"{reading.records.digest()} {rules}".encode()).hexdigest())
+    passages = len(reading.records)
+    return tabulate(
+        reading.records,
+        config,
+        edges=own.edges,
+        rows=own.rows,
+        scratch=scratch,
+        budget_bytes=run.budget_bytes,
+        on_progress=lambda done: stages.progress(done, passages),
     )
 
 
@@ -265,27 +270,3 @@ def _diffused(
         return kept, mark
     with stages("diffuse"):
         return work.run(graph, vectors, stages.progress)
-
-
-def counts_of(
-    passages: Passages, tables: Tables, synonyms: Edges, graph: Csr, *, names: NameEdges | None
-) -> dict[str, int]:
-    """The figures by which people compare indexes; those of names, by evidence, where the settings ask for them."""
-    return {
-        "passages": len(passages),
-        "ids": len(passages.ids),
-        "without_record": sum(not name for name in passages.extractors),
-        "phrases": len(tables.phrases),
-        "facts": len(tables.facts),
-        "fact_pairs": len(fact_pairs(tables)[0]),
-        "mentions": len(tables.mentions.values),
-        "synonyms": len(np.unique(_undirected(synonyms))),
-        "nodes": graph.nodes,
-        "edges": graph.nonzeros // 2,
-        **({f"names_{kind}": count for kind, count in names.counts.items()} if names else {}),
-    }
-
-
-def _undirected(edges: Edges) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    low, high = np.minimum(edges.source, edges.target), np.maximum(edges.source, edges.target)
-    return low.astype(np.int64) << 32 | high

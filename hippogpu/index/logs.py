@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hippogpu.disk import read_plain, write_atomically
 from hippogpu.errors import ExtractionError
-from hippogpu.openie import ExtractionLog, Logged, Outcomes
+from hippogpu.openie import ExtractionLog
+from hippogpu.openie.places import Places, read_places
 from hippogpu.store import logs_folder
 from hippogpu.text import content_key
 
@@ -50,19 +51,21 @@ def note_use(root: Path, name: str) -> None:
         raise ExtractionError(f"'{path}' cannot be written ({error}). Make room, then run again.") from error
 
 
-def outcomes_of(root: Path, name: str, *, since: int = 0) -> Outcomes:
-    """What the log of an extractor says of each text, behind so many lines; a log that is not there is not made."""
-    path = log_path(root, name)
-    if not os.path.lexists(path):
-        return Outcomes(set(), {})
-    with ExtractionLog(path) as log:
-        return log.outcomes(since=since)
+class Logs:
+    """What the logs of an index folder say, each line read once while its writer is open."""
 
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, Places] = {}
 
-def logged_by(root: Path, name: str) -> Logged:
-    """The records of an extractor; a log that is not there is not made."""
-    path = log_path(root, name)
-    if not os.path.lexists(path):
-        return Logged({}, {}, ())
-    with ExtractionLog(path) as log:
-        return log.load()
+    def of(self, name: str) -> Places:
+        """What the log of an extractor says by now; a log that is not there is not made."""
+        path = log_path(self._root, name)
+        if not os.path.lexists(path):
+            return Places()
+        # Opening mends a last line that a crash has torn.
+        with ExtractionLog(path):
+            size = path.stat().st_size
+        known = self._known.get(name)
+        self._known[name] = read_places(path, known if known is not None and known.size <= size else None)
+        return self._known[name]

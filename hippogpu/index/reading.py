@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from hippogpu.config import ExtractConfig
 from hippogpu.errors import ConfigError
 from hippogpu.index.forcing import Forced, begin_forced, finish_forced
-from hippogpu.index.logs import log_path, logged_by, note_use, outcomes_of, used_extractors
+from hippogpu.index.logs import Logs, log_path, note_use, used_extractors
+from hippogpu.index.records import NOWHERE, Records
 from hippogpu.index.recovering import recovered
 from hippogpu.openie import (
     ExtractionLog,
@@ -19,12 +22,12 @@ from hippogpu.openie import (
     ExtractionReport,
     Extractor,
     NoExtractor,
-    Outcomes,
     extract_missing,
 )
 from hippogpu.openie.missing import never
+from hippogpu.openie.places import Keys, Places, packed_keys
 from hippogpu.store import Passages, Snapshot
-from hippogpu.types import Record
+from hippogpu.types import Longs, Record
 
 OnExtracted = Callable[[ExtractionProgress, int], None]
 
@@ -37,7 +40,7 @@ class Reading(NamedTuple):
     """
 
     passages: Passages
-    records: tuple[Record | None, ...]
+    records: Records
     damage: tuple[str, ...]
     recovered: int = 0
 
@@ -59,29 +62,32 @@ class Reader:
     on_progress: OnExtracted | None = None
 
 
-def extract(root: Path, passages: Passages, keys: Sequence[str], reader: Reader) -> ExtractionReport:
+def extract(
+    root: Path, passages: Passages, keys: Sequence[str], reader: Reader, logs: Logs | None = None
+) -> ExtractionReport:
     """Reads every passage that no log has a success for, and tells who has read which.
 
     keys : one a passage, the content key under which its record is logged
     A passage keeps the record it has, whoever read it. What a log has lost since is read again where there is an
     extractor. ConfigError when one is needed and there is none.
     """
+    logs = logs or Logs(root)
     if reader.forced:
         return _read_again(root, passages, reader)
     used = used_extractors(root)
     newest = reader.extractor.name if reader.extractor is not None else (used or [""])[-1]
     passages = reopened(passages, newest)
     asked = [newest] if newest and reader.extractor is None else []
-    logs = {name: outcomes_of(root, name) for name in [*asked, *_others(passages, used, newest)]}
-    names = _owners(passages, keys, {name: log.finished for name, log in logs.items()}, newest=newest)
-    kept = Counter(names[row] for row in passages.rows if names[row] in logs)
+    said = {name: logs.of(name) for name in [*asked, *_others(passages, used, newest)]}
+    names = _owners(passages, _held(said, packed_keys(keys)), newest=newest)
+    kept = Counter(names[row] for row in passages.rows if names[row] in said)
     if reader.extractor is not None:
-        report = _extracted(root, passages, names, reader.extractor, reader)
+        report = _extracted(root, passages, names, reader.extractor, reader, logs=logs)
         records = kept + Counter({newest: report.done + report.reused})
     else:
-        report = ExtractionReport(failed=_failures(passages, names, keys, newest, logs.get(newest)))
+        report = ExtractionReport(failed=_failures(passages, names, keys, newest, said.get(newest)))
         records = kept
-    damage = (*(line for log in logs.values() for line in log.damage), *report.damage)
+    damage = (*(line for log in said.values() for line in log.damage), *report.damage)
     return report._replace(reused=report.reused + kept.total(), records=dict(records), damage=damage)
 
 
@@ -91,6 +97,7 @@ def collect(
     keys: Sequence[str],
     newest: str,
     *,
+    logs: Logs | None = None,
     forced: Forced | None = None,
     stored: Snapshot | None = None,
 ) -> Reading:
@@ -99,26 +106,51 @@ def collect(
     forced : a reading whose records come before all others
     stored : the generation that speaks where all logs have lost a record it was made of
     """
+    logs, packed = logs or Logs(root), packed_keys(keys)
     passages = reopened(passages, newest)
     if forced is not None:
-        again = outcomes_of(root, forced.extractor, since=forced.lines).finished
-        own = [forced.extractor if key in again else name for name, key in zip(passages.extractors, keys, strict=True)]
+        places = logs.of(forced.extractor)
+        rows = places.rows(packed)
+        again = (rows >= 0) & (_at(places.line, rows) >= forced.lines)
+        own = [forced.extractor if anew else name for name, anew in zip(passages.extractors, again, strict=True)]
         passages = replace(passages, extractors=own)
-    used = used_extractors(root)
-    logs = {name: logged_by(root, name) for name in dict.fromkeys([newest, *_others(passages, used, newest)]) if name}
-    successes = {name: log.records for name, log in logs.items()}
-    held = {name: {key for key, record in log.items() if record.error is None} for name, log in successes.items()}
-    names = _owners(passages, keys, held, newest=newest)
+    others = _others(passages, used_extractors(root), newest)
+    said = {name: logs.of(name) for name in dict.fromkeys([newest, *others]) if name}
+    names = _owners(passages, _held(said, packed), newest=newest)
     owned = zip(passages.extractors, names, keys, strict=True)
     lost = [key for own, name, key in owned if own and not name]
     found = recovered(stored, lost) if stored is not None and lost else {}
-    names = [own if key in found else name for own, name, key in zip(passages.extractors, names, keys, strict=True)]
-    records = tuple(
-        found[key] if key in found else successes[name][key] if name else None
-        for name, key in zip(names, keys, strict=True)
-    )
-    damage = tuple(line for log in logs.values() for line in log.damage)
+    elsewhere = {row: found[key] for row, key in enumerate(keys) if key in found} if found else {}
+    records = _records(root, packed, names, said, elsewhere)
+    names = [passages.extractors[row] if row in elsewhere else name for row, name in enumerate(names)]
+    damage = tuple(line for log in said.values() for line in log.damage)
     return Reading(replace(passages, extractors=names), records, damage, len(found))
+
+
+def _records(
+    root: Path, keys: Keys, names: Sequence[str], said: Mapping[str, Places], elsewhere: Mapping[int, Record]
+) -> Records:
+    """The records of passages of these keys, each from the log of the extractor that is named for it."""
+    number = {name: place for place, name in enumerate(said)}
+    log = np.fromiter((number.get(name, NOWHERE) for name in names), np.int16, len(names))
+    begin, end, crc = np.zeros(len(names), np.int64), np.zeros(len(names), np.int64), np.zeros(len(names), np.uint32)
+    for name, place in number.items():
+        here = np.flatnonzero(log == place)
+        rows = said[name].rows(keys[here])
+        begin[here], end[here], crc[here] = said[name].begin[rows], said[name].end[rows], said[name].crc[rows]
+    return Records(keys, [log_path(root, name) for name in said], log, begin, end, crc, elsewhere)
+
+
+def _held(said: Mapping[str, Places], keys: Keys) -> dict[str, list[bool]]:
+    """By extractor, of each text whether its log has a success."""
+    return {name: (places.rows(keys) >= 0).tolist() for name, places in said.items()}
+
+
+def _at(column: Longs, rows: Longs) -> Longs:
+    """The values of these rows, −1 for the row −1."""
+    values = np.full(len(rows), -1, np.int64)
+    values[rows >= 0] = column[rows[rows >= 0]]
+    return values
 
 
 def reopened(passages: Passages, newest: str) -> Passages:
@@ -134,19 +166,19 @@ def _others(passages: Passages, used: Sequence[str], newest: str) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in ("", newest, NoExtractor.name)]
 
 
-def _owners(passages: Passages, keys: Sequence[str], held: Mapping[str, Container[str]], *, newest: str) -> list[str]:
+def _owners(passages: Passages, held: Mapping[str, Sequence[bool]], *, newest: str) -> list[str]:
     """Whose record each passage has: its own extractor's, else the newest's, else that of the first that has one.
 
-    held : the keys that each extractor has a success of. A name that is not in it is taken at its word.
+    held : by extractor, of each passage whether it has a success of it. A name that is not in it is taken at its word.
     """
     order = [name for name in (newest, *held) if name in held]
 
-    def owner(own: str, key: str) -> str:
-        if own and (own not in held or key in held[own]):
+    def owner(row: int, own: str) -> str:
+        if own and (own not in held or held[own][row]):
             return own
-        return next((name for name in order if key in held[name]), "")
+        return next((name for name in order if held[name][row]), "")
 
-    return [owner(own, key) for own, key in zip(passages.extractors, keys, strict=True)]
+    return [owner(row, own) for row, own in enumerate(passages.extractors)]
 
 
 def _read_again(root: Path, passages: Passages, reader: Reader) -> ExtractionReport:
@@ -167,9 +199,19 @@ def _read_again(root: Path, passages: Passages, reader: Reader) -> ExtractionRep
 
 
 def _extracted(
-    root: Path, passages: Passages, names: Sequence[str], extractor: Extractor, reader: Reader, *, since: int = 0
+    root: Path,
+    passages: Passages,
+    names: Sequence[str],
+    extractor: Extractor,
+    reader: Reader,
+    *,
+    since: int = 0,
+    logs: Logs | None = None,
 ) -> ExtractionReport:
-    """A run of the extractor over what the other logs do not know."""
+    """A run of the extractor over what the other logs do not know.
+
+    since : see openie.extract_missing · logs: what they say, where all their lines count
+    """
     wanted = [number for number, row in enumerate(passages.rows) if names[row] in ("", extractor.name)]
 
     def progress(so_far: ExtractionProgress) -> None:
@@ -188,6 +230,7 @@ def _extracted(
             quarantine_after=reader.quarantine_after,
             retry_failed=reader.retry_failed,
             since=since,
+            before=logs.of(extractor.name).outcomes() if logs is not None else None,
             stop=reader.stop,
             on_progress=progress,
         )
@@ -197,7 +240,7 @@ def _extracted(
 
 
 def _failures(
-    passages: Passages, names: Sequence[str], keys: Sequence[str], newest: str, log: Outcomes | None
+    passages: Passages, names: Sequence[str], keys: Sequence[str], newest: str, log: Places | None
 ) -> tuple[tuple[str, str], ...]:
     """Id and reason of each passage without a record, by the last extractor's log; ConfigError for one never tried.
 

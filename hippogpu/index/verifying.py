@@ -10,7 +10,7 @@ import numpy as np
 
 from hippogpu.errors import HippoError
 from hippogpu.graph import assemble
-from hippogpu.index.build import counts_of
+from hippogpu.index.counting import counts_of
 from hippogpu.index.edges import EdgeHoldings
 from hippogpu.index.holdings import Holdings
 from hippogpu.index.logs import log_path

@@ -14,15 +14,16 @@ from hippogpu.config import DiffuseRule, ExtractConfig, ForceRule, IndexConfig, 
 from hippogpu.corpus import distinct
 from hippogpu.embed import Embedder, default_embedder
 from hippogpu.errors import ConfigError, CorpusError, UsageError
-from hippogpu.index.build import CommitReport, Progress, Stages, build
+from hippogpu.index.build import CommitReport, build
 from hippogpu.index.diffusing import diffuse_current
 from hippogpu.index.edges import EdgeHoldings, EdgeReport, PlacedEdges
 from hippogpu.index.forcing import Forced, end_forced, forced_reading
 from hippogpu.index.grouping import grouped
 from hippogpu.index.holdings import AddReport, DeleteReport, Holdings
-from hippogpu.index.logs import used_extractors
+from hippogpu.index.logs import Logs, used_extractors
 from hippogpu.index.reading import OnExtracted, Reader, collect, extract, reopened
 from hippogpu.index.settling import settled_config, settled_encoder
+from hippogpu.index.stages import Progress, Stages
 from hippogpu.openie import ExtractionReport, Extractor, ReplayExtractor
 from hippogpu.openie.missing import never
 from hippogpu.store import Passages, Snapshot, WriterLock, current_manifest, has_index, load_snapshot, require_whole
@@ -61,6 +62,7 @@ class Index:
         self._holdings, self._edges = self._held()
         self._extraction: ExtractionReport | None = None
         self._sound: set[str] = set()
+        self._logs = Logs(root)
         self._lock: WriterLock | None = None
 
     @classmethod
@@ -161,7 +163,7 @@ class Index:
             self._extraction = _all_reused(passages)
         else:
             reader = Reader(self._extractor, quarantine_after, retry_failed, forced, stop, on_progress)
-            self._extraction = extract(self.root, passages, keys, reader)
+            self._extraction = extract(self.root, passages, keys, reader, self._logs)
         return self._extraction
 
     def commit(
@@ -188,8 +190,14 @@ class Index:
         with stages("diffuse"):
             done = diffuse_current(self.root, damping=damping, run=self._run, on_progress=stages.progress)
         self._stored = self._load()
-        seconds = {**report.seconds, **stages.seconds}
-        return replace(report, generation=done.generation, changed=True, diffusion="fresh", seconds=seconds)
+        return replace(
+            report,
+            generation=done.generation,
+            changed=True,
+            diffusion="fresh",
+            seconds={**report.seconds, **stages.seconds},
+            peak_bytes={**report.peak_bytes, **stages.peak_bytes},
+        )
 
     def _damping_held(self) -> float | None:
         mark = self._stored.manifest.diffusion if self._stored else None
@@ -215,7 +223,9 @@ class Index:
             return self._unchanged(stored, extraction, ())
         with stages("extract"):
             lost_from = stored if self._extractor is None else None
-            reading = collect(self.root, passages, keys, self._newest(), forced=forced, stored=lost_from)
+            reading = collect(
+                self.root, passages, keys, self._newest(), logs=self._logs, forced=forced, stored=lost_from
+            )
         same = list(reading.passages.extractors) == list(passages.extractors)
         if stored is not None and not force and forced is None and not changed and same:
             return self._unchanged(stored, extraction, reading.damage)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 from hippogpu.disk import make_folder, open_plain, sync_folder, write_all
 from hippogpu.errors import ExtractionError, UsageError
@@ -34,10 +34,18 @@ class Failed(NamedTuple):
     reason: str
 
 
+class KeySet(Protocol):
+    """Content keys that can be asked for and added to."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+    def add(self, key: str, /) -> None: ...
+
+
 class Outcomes(NamedTuple):
     """The content keys that have a success, what became of the others, and the damaged lines that were passed over."""
 
-    finished: set[str]
+    finished: KeySet
     failed: dict[str, Failed]
     damage: tuple[str, ...] = ()
 

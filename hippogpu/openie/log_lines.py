@@ -78,8 +78,18 @@ def attempt_of(line: Line, before: int) -> int:
 def read_lines(path: Path) -> Iterator[Line | str]:
     """The lines of a log in order; one that is damaged, or no record of ours, as text that says where and why."""
     for number, line in enumerate(raw_lines(path), start=1):
-        found = fault(line) or _read(line[_BODY_AT:])
+        found = read_line(line)
         yield found if isinstance(found, Line) else f"{path}:{number}: {found}"
+
+
+def read_line(line: bytes) -> Line | str:
+    """What a line says, or why it is damaged or no record of ours."""
+    return fault(line) or _read(line[_BODY_AT:])
+
+
+def checksum_of(line: bytes) -> int:
+    """The checksum that a line without fault bears."""
+    return int(line[len(_HEAD) : _BODY_AT - 2], 16)
 
 
 def _read(body: bytes) -> Line | str:
@@ -129,13 +139,21 @@ def _is_count(value: object) -> bool:
 
 def raw_lines(path: Path) -> Iterator[bytes]:
     """The lines of a plain file; of one that is longer than any record, its beginning."""
+    return (line for _, _, line in placed_lines(path))
+
+
+def placed_lines(path: Path, *, begin: int = 0) -> Iterator[tuple[int, int, bytes]]:
+    """As raw_lines, from a line's first byte on, with the bytes of the file where each line begins and ends."""
     try:
         with os.fdopen(open_plain(path), "rb") as file:
+            file.seek(begin)
             while line := file.readline(_MOST_LINE_BYTES):
-                yield line
-                rest = line
+                end, rest = begin + len(line), line
                 while len(rest) == _MOST_LINE_BYTES and not rest.endswith(b"\n"):
                     rest = file.readline(_MOST_LINE_BYTES)
+                    end += len(rest)
+                yield begin, end, line
+                begin = end
     except OSError as error:
         raise ExtractionError(
             f"The extraction log '{path}' cannot be read ({error}). Set its permissions or mend the disk."

@@ -78,6 +78,7 @@ def extract_missing(
     quarantine_after: int = ExtractConfig().quarantine_after,
     retry_failed: bool = False,
     since: int = 0,
+    before: Outcomes | None = None,
     stop: Callable[[], bool] = never,
     on_progress: Callable[[ExtractionProgress], None] | None = None,
 ) -> ExtractionReport:
@@ -87,10 +88,11 @@ def extract_missing(
     distinct (see corpus.distinct), else UsageError.
     quarantine_after : a text with so many failures in the log is left alone, unless retry_failed
     since            : lines of the log that do not count, from its beginning: what they say is asked again
+    before           : what the log says, for one who knows it already
     stop             : once it says so no passage is begun; those that are under way are finished
     on_progress      : called after each record
     """
-    run = _Run(log.outcomes(since=since), stop, sys.maxsize if retry_failed else quarantine_after)
+    run = _Run(before or log.outcomes(since=since), stop, sys.maxsize if retry_failed else quarantine_after)
     waiting = _fresh(passages, run)
     while True:
         for record in extractor.extract(waiting):

@@ -111,7 +111,7 @@ def test_progress_names_its_stages_and_ends_each_at_the_whole(root: Path) -> Non
     with open_index(root) as index:
         index.add(PASSAGES)
         index.commit(on_progress=lambda name, done, whole: seen.update({name: (done, whole)}))
-    assert set(seen) == {"extract", "encode", "synonyms", "diffuse"}
+    assert set(seen) == {"extract", "tables", "encode", "synonyms", "graph", "words", "diffuse"}
     assert all(done == whole for done, whole in seen.values())
 
 
