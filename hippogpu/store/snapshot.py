@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from hippogpu.store.words import (
     read_words,
     word_agreements,
 )
+from hippogpu.text_columns import texts_array
 from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Ragged, Tables, UserEdge, WordCounts
 
 VECTORS: Mapping[str, str] = {f"{name}_vectors": f"{name}_scales" for name in ("passage", "phrase", "fact")}
@@ -95,12 +96,12 @@ def write_tables(root: Path, tables: Tables) -> dict[str, Entry]:
     folder, facts = files_folder(root), tables.facts
     columns = {
         "subject": pa.array(facts.subject),
-        "predicate": _texts(facts.predicate),
+        "predicate": texts_array(facts.predicate),
         "object": pa.array(facts.object),
-        "text": _texts(facts.text),
+        "text": texts_array(facts.text),
     }
     return {
-        "phrases": write_table(folder, "phrases", pa.table({"text": _texts(tables.phrases)})),
+        "phrases": write_table(folder, "phrases", pa.table({"text": texts_array(tables.phrases)})),
         "facts": write_table(folder, "facts", pa.table(columns)),
         **_write_arrays(root, {"mentions_indptr": tables.mentions.indptr, "mentions": tables.mentions.values}),
         **_write_arrays(root, {"statements_indptr": tables.statements.indptr, "statements": tables.statements.values}),
@@ -299,7 +300,3 @@ class _Reader:
 
 def _write_arrays(root: Path, arrays: Mapping[str, NDArray[Any]]) -> dict[str, Entry]:
     return {role: write_array(files_folder(root), role, array) for role, array in arrays.items()}
-
-
-def _texts(values: Sequence[str]) -> pa.Array[Any]:
-    return pa.array(values, pa.large_string())
