@@ -16,8 +16,11 @@ from hippogpu.exchange.parquet_values import Contents, contents
 from hippogpu.exchange.records import read_records
 from hippogpu.exchange.target import whole
 from hippogpu.exchange.values import OnProgress, bytes_of, silent
+from hippogpu.index.cells import fact_cell_files
 from hippogpu.index.counting import counts_of
+from hippogpu.index.tidying import forget_unfinished
 from hippogpu.store import (
+    FACT_CELLS,
     DiffusionMark,
     Manifest,
     WriterLock,
@@ -89,6 +92,7 @@ def _make(
         wanted = {content_key(whole) for whole in found.passages.wholes}
         records = read_records(root, folder, head.records, wanted)
         files = _files(root, found)
+        files |= fact_cell_files(root, files, found.fact_vectors, head.config, None)
         mark = None
         if diffused is not None:
             files |= write_diffused(root, diffused)
@@ -99,6 +103,7 @@ def _make(
         now = datetime.now(UTC).isoformat(timespec="seconds")
         manifest = Manifest(1, now, version("hippogpu"), head.config, head.encoder, counts, files, diffusion=mark)
         publish(root, manifest)
+        forget_unfinished(root)
         on_progress("write", 1, 2)
         problems = verify(root, full=True)
         on_progress("write", 2, 2)
@@ -136,6 +141,8 @@ def _compare(folder: Path, head: Head, files: Mapping[str, Entry], counts: Mappi
     # An index of before they were stored has no words.
     # Tables of texts are laid out otherwise in other formats of an index; arrays are not.
     compared = [role for role in files if role not in WORD_ROLES or role in head.sha256]
+    # Cells are made anew, and on another processor a fact between two may lie in the other one.
+    compared = [role for role in compared if role not in FACT_CELLS]
     strict = [role for role in compared if head.index_format >= _TABLES_SINCE or files[role].dtype != "arrow"]
     other = [role for role in strict if role not in same]
     if other:

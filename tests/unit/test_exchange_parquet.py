@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_index import PASSAGES, Counting, Saying, hashes, index_of, open_index, stating
 
-from hippogpu import Passage, Searcher
+from hippogpu import IndexConfig, Passage, Searcher
 from hippogpu.corpus import read_edges
 from hippogpu.embed.hashing import HashingEmbedder
 from hippogpu.errors import UsageError
@@ -47,6 +47,14 @@ def test_every_file_of_the_index_has_the_hash_it_had(rich: Path, tmp_path: Path)
     assert hashes(tmp_path / "copy.hippo") == hashes(rich)
     assert report.same == len(hashes(rich))
     assert verify(tmp_path / "copy.hippo", full=True) == []
+
+
+def test_cells_of_facts_are_made_anew_and_are_the_same(root: Path, tmp_path: Path) -> None:
+    index_of(root, config=IndexConfig(fact_search="ivfpq", fact_vectors="int8"))
+    import_parquet(tmp_path / "copy.hippo", exported(root))
+    assert hashes(tmp_path / "copy.hippo") == hashes(root)
+    assert "fact_codes" in hashes(root)
+    assert not (tmp_path / "copy.hippo" / "building").exists()
 
 
 @given(corpus=CORPORA)
