@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-import json
-import lzma
-import zlib
+from array import array
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
 from hippogpu.errors import ExtractionError
 from hippogpu.openie.parse import parse_entities, parse_triples
+from hippogpu.openie.replay_lines import Place, StoredLines
 from hippogpu.text import content_key, identity
 from hippogpu.types import Passage, Record, Refusal
 
@@ -20,19 +18,20 @@ _NAME_DIGITS = 8
 
 
 class _Stored(NamedTuple):
-    """One row of a file: the keys it can be found by, and its record (whose passage id is the row's own)."""
+    """One row of a file: the keys it can be found by, and the row itself."""
 
     id: str | None
     identity_key: str | None
-    record: Record
+    row: dict[str, object]
 
 
 class ReplayExtractor:
-    """An extractor that answers from a file of stored extractions, read whole when it is opened.
+    """An extractor that answers from a file of stored extractions, looked through when it is opened.
 
     The file holds either JSON lines {"_id", "entities", "triples"[, "texts"]}, or one object {"docs": [{"passage",
     "extracted_entities", "extracted_triples"}, …]} as HippoRAG writes it; .gz and .xz are unpacked. A row is found by
     its _id, or by its passage text (title, newline, text). A passage without one gives a Record with error set.
+    Of a row its key and place are held, some 200 bytes; what it says is read again when it is asked for.
     ExtractionError when the file cannot be read or holds no extraction.
 
     refusals : the rows that were not taken, and why
@@ -42,15 +41,15 @@ class ReplayExtractor:
     def __init__(self, path: Path) -> None:
         self._path = Path(path)
         self.refusals: list[Refusal] = []
-        self._by_id: dict[str, Record] = {}
-        self._by_identity: dict[str, Record] = {}
-        self._used: set[int] = set()
-        packed = _read(self._path)
-        self._name = "replay-" + hashlib.sha256(packed).hexdigest()[:_NAME_DIGITS]
-        for where, row in _rows(self._path, _unpacked(self._path, packed)):
-            self._store(where, _stored(where, row))
-        self._rows = len(self._by_id) + len(self._by_identity)
-        if not self._rows:
+        self._lines = StoredLines(self._path)
+        self._by_id: dict[str, int] = {}
+        self._by_identity: dict[str, int] = {}
+        self._begins, self._ends, self._numbers = array("q"), array("q"), array("q")
+        self._name = "replay-" + self._lines.digest[:_NAME_DIGITS]
+        for number, place in self._lines.places():
+            self._store(number, place)
+        self._used = bytearray(len(self._begins))
+        if not self._begins:
             first = f" ({len(self.refusals)} rows refused, the first: {self.refusals[0]})" if self.refusals else ""
             raise ExtractionError(f"'{self._path}' holds no stored extraction{first}. See the forms in docs/corpus.md.")
 
@@ -65,99 +64,77 @@ class ReplayExtractor:
 
     @property
     def unused(self) -> int:
-        return self._rows - len(self._used)
+        return len(self._used) - sum(self._used)
 
     def __len__(self) -> int:
-        return self._rows
+        return len(self._begins)
 
     def extract(self, passages: Iterable[Passage]) -> Iterator[Record]:
         """The stored record of each passage in order, under the passage's id."""
         for passage in passages:
-            found = self._find(passage)
-            if found is None:
+            row = self._find(passage)
+            if row is None:
                 error = f"no stored extraction for passage '{passage.id}' in '{self._path.name}'"
                 yield Record(passage.id, (), error=error)
             else:
-                self._used.add(id(found))
-                yield Record(passage.id, found.triples, found.entities, found.drops)
+                self._used[row] = True
+                yield replace(self._record(row), passage_id=passage.id)
 
-    def _find(self, passage: Passage) -> Record | None:
-        record = self._by_id.get(passage.id)
-        if record is None and self._by_identity:
-            record = self._by_identity.get(content_key(identity(passage.title, passage.text)))
-        return record
+    def _find(self, passage: Passage) -> int | None:
+        row = self._by_id.get(passage.id)
+        if row is None and self._by_identity:
+            row = self._by_identity.get(content_key(identity(passage.title, passage.text)))
+        return row
 
-    def _store(self, where: str, row: _Stored | Refusal) -> None:
+    def _record(self, row: int) -> Record:
+        place = Place(self._begins[row], self._ends[row])
+        found = _stored("", self._lines.row(place))
+        if isinstance(found, Refusal):
+            where = self._lines.where(self._numbers[row])
+            raise ExtractionError(f"{where} was altered while it was read ({found.reason}). Run again.")
+        return _recorded(found.row)
+
+    def _store(self, number: int, place: Place) -> None:
         """Files a row under its keys; a key again with the same content is nothing new, with other content refused."""
+        where = self._lines.where(number)
+        row = _stored(where, self._lines.row(place))
         if isinstance(row, Refusal):
             self.refusals.append(row)
             return
         index, key = (self._by_identity, row.identity_key) if row.id is None else (self._by_id, row.id)
-        known = index.setdefault(cast("str", key), row.record)
-        if known != row.record:
+        known = index.setdefault(cast("str", key), len(self._begins))
+        if known == len(self._begins):
+            self._begins.append(place.begin)
+            self._ends.append(place.end)
+            self._numbers.append(number)
+        elif self._record(known) != _recorded(row.row):
             what = "this passage" if row.id is None else f"_id '{row.id}'"
             self.refusals.append(Refusal(where, f"{what} came before with other content; the first was kept"))
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ExtractionError(f"'{path}' cannot be read ({error}). Pass a file of stored extractions.") from error
-
-
-def _unpacked(path: Path, packed: bytes) -> bytes:
-    unpack = {".gz": gzip.decompress, ".xz": lzma.decompress}.get(path.suffix.lower())
-    try:
-        return unpack(packed) if unpack else packed
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-        raise ExtractionError(f"'{path}' is cut short or damaged ({error}). Fetch or compress it again.") from error
-
-
-def _rows(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
-    """The rows of either form and where each stood; a line that is not JSON comes as a Refusal."""
-    docs = None if ".jsonl" in path.suffixes else _docs(content)
-    if docs is not None:
-        yield from ((f"{path}: docs item {number}", row) for number, row in enumerate(docs, start=1))
-        return
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        if line.strip():
-            yield f"{path}:{number}", _decoded(f"{path}:{number}", line)
-
-
-def _docs(content: bytes) -> list[object] | None:
-    """The items under "docs" when the file is one JSON object that has them, or of one JSON array; else None."""
-    try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    docs = whole.get("docs") if isinstance(whole, dict) else whole
-    return docs if isinstance(docs, list) else None
-
-
-def _decoded(where: str, line: bytes) -> object:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return Refusal(where, f"not JSON ({error})")
-
-
 def _stored(where: str, row: object) -> _Stored | Refusal:
-    """A row with its keys and record, or why it is none."""
+    """A row with its keys, or why it is none."""
     if isinstance(row, Refusal):
-        return row
+        return Refusal(where, row.reason)
     if not isinstance(row, dict):
         return Refusal(where, "not an object")
     ours = "_id" in row
-    triples, entities = ("triples", "entities") if ours else ("extracted_triples", "extracted_entities")
+    triples = "triples" if ours else "extracted_triples"
     if not isinstance(row.get(triples), list):
         return Refusal(where, f"no list '{triples}'")
     id_, key = (_id(row["_id"]), None) if ours else (None, _identity_key(row))
     if id_ is None and key is None:
         return Refusal(where, "'_id' is no text or number" if ours else "neither '_id' nor 'passage'")
-    kept, drops = parse_triples(row[triples], texts=row.get("texts"))
+    return _Stored(id_, key, row)
+
+
+def _recorded(row: dict[str, object]) -> Record:
+    """What a row says, under no passage's id."""
+    ours = "_id" in row
+    triples, entities = ("triples", "entities") if ours else ("extracted_triples", "extracted_entities")
+    kept, drops = parse_triples(cast("list[object]", row[triples]), texts=row.get("texts"))
     names, name_drops = parse_entities(row.get(entities, []))
-    return _Stored(id_, key, Record(id_ or "", kept, names, drops + name_drops))
+    return Record("", kept, names, drops + name_drops)
 
 
 def _id(value: object) -> str | None:
