@@ -21,6 +21,7 @@ from bench.reading_page import reading_page
 from bench.readme import readme
 from bench.resolve import resolve
 from bench.scale.command import app as scale
+from bench.shards import shards, shards_report
 from bench.spacy_quality import spacy
 from bench.throughput import throughput
 
@@ -43,6 +44,8 @@ app.command("reading")(reading)
 app.command("reading-page")(reading_page)
 app.command("readme")(readme)
 app.command("resolve")(resolve)
+app.command("shards")(shards)
+app.command("shards-report")(shards_report)
 app.command("spacy")(spacy)
 app.command("throughput")(throughput)
 app.add_typer(scale, name="scale")

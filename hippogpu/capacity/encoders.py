@@ -14,24 +14,24 @@ BYTES_A_TOKEN = 4.2
 class PlannedEncoder(NamedTuple):
     """An encoder by name; parameters that a token is multiplied with, 0 where nothing is known of its speed.
 
-    by_rates : its seconds are those of the rates text_ms and letter_ms, measured with minilm on the CPU
+    share : of the rates text_ms and letter_ms, measured with minilm on the CPU, that its seconds are; 0: not by them
     """
 
     name: str
     width: int
     parameters: float = 0.0
-    by_rates: bool = False
+    share: float = 0.0
 
 
 KNOWN = {
-    "minilm": PlannedEncoder("minilm", 384, 1.06e7, by_rates=True),
+    "minilm": PlannedEncoder("minilm", 384, 1.06e7, 1.0),
     "contriever": PlannedEncoder("contriever", 768, 8.5e7),
     "bge-m3": PlannedEncoder("bge-m3", 1024, 3.0e8),
     "qwen3-embedding-0.6b": PlannedEncoder("qwen3-embedding-0.6b", 1024, 4.4e8),
     "qwen3-embedding-8b": PlannedEncoder("qwen3-embedding-8b", 4096, 7.0e9),
     "nv-embed-v2": PlannedEncoder("nv-embed-v2", 4096, 7.1e9),
 }
-DEFAULT_HASHING_WIDTH = 256
+DEFAULT_HASHING_WIDTH, HASHING_SHARE = 256, 0.03
 _MOST_WIDTH = 1 << 20
 
 
@@ -46,7 +46,7 @@ def encoder_from_name(text: str) -> PlannedEncoder:
     if name.split(":")[0] == "hashing":
         width = name.partition(":")[2] or str(DEFAULT_HASHING_WIDTH)
         if width.isdigit():
-            return PlannedEncoder(name, _width(int(width), text))
+            return PlannedEncoder(name, _width(int(width), text), share=HASHING_SHARE)
     aliases = {"all-minilm-l6-v2": "minilm"}
     found = KNOWN.get(aliases.get(name, name))
     if found is None:
@@ -64,8 +64,8 @@ def encode_seconds(encoder: PlannedEncoder, device: Device, texts: int, letters:
     tensor cores on a card, and no faster than the host cuts texts into tokens.
     """
     rates = device.rates
-    if encoder.by_rates and not device.is_gpu:
-        return (texts * rates.text_ms + letters * rates.letter_ms) / 1e3
+    if encoder.share and not (device.is_gpu and encoder.parameters):
+        return encoder.share * (texts * rates.text_ms + letters * rates.letter_ms) / 1e3
     if not encoder.parameters:
         return None
     products = 2 * encoder.parameters * letters / BYTES_A_TOKEN / (rates.encode_gflops * 1e9)

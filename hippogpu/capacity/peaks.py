@@ -1,22 +1,28 @@
-"""Memory of the host at its most while each stage of an index run works: what it reads and makes, and its budget."""
+"""Memory of the host at its most while each stage of an index run works: what it holds, what it makes, its budget."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from hippogpu.capacity.arrays import index_files
 from hippogpu.capacity.counts import Counts
 from hippogpu.config import IndexConfig, RunConfig
 from hippogpu.diffuse import columns_at_once
 
-# Python, NumPy, numba and an encoder's weights and work, before anything of the corpus is held.
-PROGRAM_BYTES = 700 * 2**20
-# Bytes of one column and node while a diffusion works (hippogpu.diffuse).
+# Python, NumPy, compiled loops and an encoder, before anything of the corpus is held.
+PROGRAM_BYTES = 280 * 2**20
+# Of each passage while it is indexed, beside its text: its id, title and places in Python's lists and dictionaries.
+_PASSAGE_BYTES = 500
+_TEXT_BYTES, _GRAPH_NODE_BYTES, _GRAPH_MENTION_BYTES, _GRAPH_FACT_BYTES = 40, 16, 8, 4
+"""Of each text that is encoded (index.encoding); of nodes, mentions and facts while the graph is made (graph)."""
+# Bytes of one column and node while a diffusion works (diffuse).
 _COLUMN_BYTES = 44
+# Facts that cells are learned from, once as they are and once as what their centroids leave over.
+_LEARNED_BYTES = 2 * 2**28
+_CENTRE_SHARE = 64
 
 
 class Peak(NamedTuple):
-    """Bytes that a stage holds at its most, the program's own among them, and of what."""
+    """Bytes that a stage holds at its most, and of what: memory that no file backs, as a commit reports it."""
 
     stage: str
     bytes: int
@@ -24,27 +30,31 @@ class Peak(NamedTuple):
 
 
 def peaks(counts: Counts, width: int, config: IndexConfig, run: RunConfig, *, diffused: bool = True) -> list[Peak]:
-    """The peak of each stage of a first build; memory-mapped files count as if they were held."""
-    size = {array.name: array.bytes for array in index_files(counts, width, config, diffused=diffused)}
-    texts = sum(size[name] for name in ("ids", "passages", "phrases", "facts"))
-    tables = sum(size[name] for name in ("mentions_indptr", "mentions", "statements_indptr", "statements"))
-    phrases, vectors = _vectors(size, "phrase"), sum(_vectors(size, kind) for kind in ("passage", "phrase", "fact"))
-    found = sum(size[f"synonym_{name}"] for name in ("source", "target", "weight"))
-    graph = sum(size[name] for name in ("graph_indptr", "graph_indices", "graph_weights"))
-    held = texts + tables
+    """The peak of each stage of a first build.
+
+    Files that are mapped (texts, vectors, synonyms) are left out: the system drops their pages when it needs room.
+    """
+    budget = run.budget_bytes
+    passages = _PASSAGE_BYTES * counts.passages + counts.passages_bytes + counts.ids_bytes
+    numbers = 4 * (counts.mentions + counts.statements + 2 * counts.facts) + 16 * counts.passages
+    graph = 8 * counts.nonzeros + 8 * counts.nodes
+    making = (
+        _GRAPH_NODE_BYTES * counts.nodes + _GRAPH_MENTION_BYTES * counts.mentions + _GRAPH_FACT_BYTES * counts.facts
+    )
+    texts = counts.passages + counts.phrases + counts.facts
+    centres = 4 * width * counts.phrases // _CENTRE_SHARE if config.synonym_search == "cells" else 0
+    held = passages + numbers
     parts = {
-        "tables": (held + run.budget_bytes, "texts, tables, budget"),
-        "encode": (held + vectors, "texts, tables, vectors"),
-        "synonyms": (held + vectors + phrases + found + run.budget_bytes, "texts, tables, vectors, synonyms, budget"),
-        "graph": (held + vectors + found + graph, "texts, tables, vectors, synonyms, graph"),
-        "commit": (held + vectors + found + graph, "texts, tables, vectors, synonyms, graph"),
+        "tables": (held + budget, "passages, tables, budget"),
+        "encode": (held + _TEXT_BYTES * texts + budget, "passages, tables, places of texts, budget"),
+        "synonyms": (held + centres + budget, "passages, tables, budget"),
+        "graph": (held + graph + making + budget, "passages, tables, graph, budget"),
+        "words": (held + graph + budget, "passages, tables, graph, budget"),
+        "commit": (held + graph, "passages, tables, graph"),
     }
+    if config.fact_search == "ivfpq":
+        parts["cells"] = (held + graph + _LEARNED_BYTES, "passages, tables, graph, a sample of facts")
     if diffused:
-        made = size["diffused_vectors"] + size["diffused_ones"]
-        columns = columns_at_once(counts.nodes, run.budget_bytes) * _COLUMN_BYTES * counts.nodes
-        parts["diffuse"] = (graph + _vectors(size, "passage") + made + columns, "graph, vectors, diffused, columns")
-    return [Peak(stage, PROGRAM_BYTES + held, what) for stage, (held, what) in parts.items()]
-
-
-def _vectors(size: dict[str, int], kind: str) -> int:
-    return size[f"{kind}_vectors"] + size.get(f"{kind}_scales", 0)
+        columns = columns_at_once(counts.nodes, budget) * _COLUMN_BYTES * counts.nodes
+        parts["diffuse"] = (4 * counts.passages * (width + 1) + columns, "diffused vectors, columns")
+    return [Peak(stage, PROGRAM_BYTES + size, what) for stage, (size, what) in parts.items()]

@@ -28,6 +28,7 @@ class Rates:
     decline           all edge rates fall as nodes^-decline: fewer neighbours are in a cache
     sort_keys         keys that are sorted, merged or counted while the graph is made
     tabulate_facts    statements that become table rows
+    count_words       words that are counted, each where it stands
     write_gbs         GB/s of files hashed, written and waited for
     replay_passages   passages whose stored extraction is read
     spacy_passages    passages that spaCy reads, on all cores
@@ -49,6 +50,7 @@ class Rates:
     decline: float = 0.3
     sort_keys: float = 1.2e7
     tabulate_facts: float = 8.0e4
+    count_words: float = 1.5e6
     write_gbs: float = 0.6
     replay_passages: float = 1.0e4
     spacy_passages: float = 160.0

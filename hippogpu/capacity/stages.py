@@ -16,6 +16,7 @@ from hippogpu.synonyms.centres import Reach
 # Prompts and replies of the papers' reading of MuSiQue: 9.2 and 3.0 million tokens for 11,656 passages.
 TOKENS_A_PASSAGE = 1047
 _FACT_TEXT_SHARE = 0.82
+CODES = 256
 
 
 class Stage(NamedTuple):
@@ -41,14 +42,16 @@ def stages(
     letters = counts.passages_bytes + counts.phrases_bytes + round(_FACT_TEXT_SHARE * counts.facts_bytes)
     size = sum(array.bytes for array in index_files(counts, encoder.width, config, diffused=diffused))
     rates = device.rates
-    made = [
+    made: list[Stage] = [
         _extraction(counts, extractor, device),
         Stage("tables", counts.statements / rates.tabulate_facts, f"{counts.statements:,} statements"),
         Stage("encode", encode_seconds(encoder, device, texts, letters), f"{texts:,} texts, {letters / 1e9:.3g} GB"),
         _synonyms(counts, encoder.width, config, device),
         Stage("graph", (counts.found + counts.nonzeros) / rates.sort_keys, f"{counts.found + counts.nonzeros:,} keys"),
+        Stage("words", counts.words / rates.count_words, f"{counts.words:,} words of passages"),
         Stage("commit", size / (rates.write_gbs * 1e9), f"{size / 1e9:.3g} GB hashed and written"),
     ]
+    made += [_fact_cells(counts.facts, encoder.width, device)] if config.fact_search == "ivfpq" else []
     return [*made, _diffusion(counts, encoder.width, device, damping)] if diffused else made
 
 
@@ -86,6 +89,16 @@ def _synonyms(counts: Counts, width: int, config: IndexConfig, device: Device) -
     again = counts.found / rates.exact_pairs
     seconds = 2 * pairs * width / (rate * 1e9) + again
     return Stage("synonyms", seconds, f"{pairs:.3g} pairs of phrases, {config.synonym_search}")
+
+
+def _fact_cells(facts: int, width: int, device: Device) -> Stage:
+    """Centroids and codebooks are learned from a sample in rounds, then every fact is put into a cell and encoded."""
+    from hippogpu.nearest.quantising import CODE_ROUNDS, CODE_SAMPLE, ROUNDS, cells_for, sample_rows
+
+    cells = cells_for(facts, width)
+    learned = ROUNDS * cells * sample_rows(facts, width) + CODE_ROUNDS * CODES * CODE_SAMPLE
+    flops = 2.0 * width * (learned + facts * (cells + CODES))
+    return Stage("cells", flops / (device.rates.cells_gflops * 1e9), f"{facts:,} facts in {cells:,} cells")
 
 
 def _diffusion(counts: Counts, width: int, device: Device, damping: float) -> Stage:
