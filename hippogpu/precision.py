@@ -49,8 +49,15 @@ def rounded(rows: Floats, kind: VectorType) -> Vectors:
     return ScaledRows(values, (1 / np.maximum(lengths, 1)).astype(np.float32))
 
 
-def part(vectors: Any, rows: slice) -> Any:
-    """Some rows as they are stored, without a copy."""
+def empty_rows(rows: int, width: int, kind: VectorType) -> Vectors:
+    """Room for so many rows of that type."""
+    if kind == "int8":
+        return ScaledRows(np.empty((rows, width), np.int8), np.empty(rows, np.float32))
+    return np.empty((rows, width), np.float16) if kind == "float16" else np.empty((rows, width), np.float32)
+
+
+def part(vectors: Any, rows: slice | AnyInts) -> Any:
+    """Some rows as they are stored; those of a slice without a copy."""
     if isinstance(vectors, ScaledRows):
         return ScaledRows(vectors.values[rows], vectors.scales[rows])
     return vectors[rows]

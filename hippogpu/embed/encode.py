@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hippogpu.errors import EncoderError, UsageError
-from hippogpu.types import Floats, Longs
+from hippogpu.types import AnyInts, Floats, Longs
 
 if TYPE_CHECKING:
     from hippogpu.embed import Embedder, VectorCache
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 UNIT_TOLERANCE = 1e-3
 # No block holds more characters than this (unless it is one text), so that little is lost when a long run is cut.
 BLOCK_CHARACTERS = 200_000
+BATCH_TEXTS = 2048
 _WORDS_TO_TOKENS = 1.3
 _TEXT_WORK, _CHARACTERS_A_TOKEN = 8, 5
 
@@ -29,7 +30,7 @@ def encode_all(
     known: VectorCache | None = None,
     on_progress: Callable[[int, int], None] | None = None,
     on_batch: Callable[[list[str], Floats], None] | None = None,
-    batch_texts: int = 2048,
+    batch_texts: int = BATCH_TEXTS,
 ) -> Floats:
     """Unit vectors of the texts, (len(texts), w) float32, rows in the order given.
 
@@ -38,8 +39,7 @@ def encode_all(
     the work done and the whole work, in characters that the encoder reads (not texts: long ones take longer).
     EncoderError, naming encoder and text, when a row is not finite, not of length 1 within 1e-3 or of another width.
     """
-    if batch_texts < 1:
-        raise UsageError(f"'batch_texts' must be at least 1. Got {batch_texts}.")
+    _check_batch(batch_texts)
     numbers: dict[str, int] = {}
     places = np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64, len(texts))
     distinct = list(numbers)
@@ -47,19 +47,37 @@ def encode_all(
     missing = _take_known(distinct, known, rows, embedder)
     if not len(missing):
         return rows if len(distinct) == len(texts) else rows[places]
-    work = _work(distinct, missing, embedder)
-    done, whole = 0, int(work.sum())
+    unknown = [distinct[i] for i in missing]
+    done, whole = 0, int(reading_work(_lengths(unknown), embedder).sum())
     if on_progress:
         on_progress(0, whole)
-    for block, block_work in _blocks(distinct, missing, work, batch_texts):
-        wanted = [distinct[i] for i in block]
-        rows[block] = fresh = checked(embedder.encode(wanted, instruction=instruction), wanted, embedder)
+    for block, fresh, block_work in encoded_blocks(unknown, embedder, instruction=instruction, batch_texts=batch_texts):
+        rows[missing[block]] = fresh
         if on_batch:
-            on_batch(wanted, fresh)
+            on_batch([unknown[i] for i in block], fresh)
         done += block_work
         if on_progress:
             on_progress(done, whole)
     return rows if len(distinct) == len(texts) else rows[places]
+
+
+def encoded_blocks(
+    texts: Sequence[str], embedder: Embedder, *, instruction: str = "", batch_texts: int = BATCH_TEXTS
+) -> Iterator[tuple[Longs, Floats, int]]:
+    """Which texts, their checked rows and their work: blocks as encode_all has them, shortest texts first."""
+    _check_batch(batch_texts)
+    lengths = _lengths(texts)
+    for block, work in _blocks(lengths, reading_work(lengths, embedder), batch_texts):
+        wanted = [texts[i] for i in block]
+        yield block, checked(embedder.encode(wanted, instruction=instruction), wanted, embedder), work
+
+
+def reading_work(lengths: AnyInts, embedder: Embedder) -> Longs:
+    """What texts of so many characters cost: those up to the window, and a little for being a text at all."""
+    work = lengths.astype(np.int64)
+    if embedder.window is not None:
+        work = np.minimum(work, embedder.window * _CHARACTERS_A_TOKEN)
+    return work + _TEXT_WORK
 
 
 def count_truncated(texts: Sequence[str], embedder: Embedder) -> int:
@@ -109,21 +127,21 @@ def _take_known(distinct: list[str], known: VectorCache | None, rows: Floats, em
     return np.flatnonzero(~found)
 
 
-def _work(distinct: list[str], missing: Longs, embedder: Embedder) -> Longs:
-    """What each missing text costs: its characters up to the window, and a little for being a text at all."""
-    lengths = np.fromiter((len(distinct[i]) for i in missing), np.int64, len(missing))
-    if embedder.window is not None:
-        lengths = np.minimum(lengths, embedder.window * _CHARACTERS_A_TOKEN)
-    return lengths + _TEXT_WORK
+def _check_batch(batch_texts: int) -> None:
+    if batch_texts < 1:
+        raise UsageError(f"'batch_texts' must be at least 1. Got {batch_texts}.")
 
 
-def _blocks(distinct: list[str], missing: Longs, work: Longs, batch_texts: int) -> Iterator[tuple[Longs, int]]:
-    lengths = np.fromiter((len(distinct[i]) for i in missing), np.int64, len(missing))
+def _lengths(texts: Sequence[str]) -> Longs:
+    return np.fromiter((len(text) for text in texts), np.int64, len(texts))
+
+
+def _blocks(lengths: Longs, work: Longs, batch_texts: int) -> Iterator[tuple[Longs, int]]:
     order = np.argsort(lengths, kind="stable")
     begin = 0
     while begin < len(order):
         ahead = order[begin : begin + batch_texts]
         fitting = int(np.searchsorted(np.cumsum(work[ahead]), BLOCK_CHARACTERS, side="right"))
         chosen = ahead[: max(fitting, 1)]
-        yield missing[chosen], int(work[chosen].sum())
+        yield chosen, int(work[chosen].sum())
         begin += len(chosen)

@@ -9,27 +9,26 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from hippogpu.config import DiffuseRule, IndexConfig, RunConfig
 from hippogpu.disk import failures_of
-from hippogpu.embed import Embedder, count_truncated, encode_all
+from hippogpu.embed import Embedder
 from hippogpu.graph import assemble
 from hippogpu.index.cells import fact_cell_files
 from hippogpu.index.counting import counts_of
 from hippogpu.index.diffusing import Diffusion, kept_diffusion
 from hippogpu.index.edges import PlacedEdges
+from hippogpu.index.encoding import encode
 from hippogpu.index.reading import Reading
 from hippogpu.index.stages import Stages
 from hippogpu.index.tidying import BUILDING, building, tidy
 from hippogpu.openie import ExtractionReport
-from hippogpu.precision import Vectors, float_rows, rounded
+from hippogpu.precision import Vectors
 from hippogpu.resolve import names_for, with_names
 from hippogpu.store import (
     DiffusionMark,
     Encoder,
     Manifest,
-    Passages,
     Snapshot,
     StoredVectors,
     load_snapshot,
@@ -38,13 +37,12 @@ from hippogpu.store import (
     write_passages,
     write_tables,
     write_user_edges,
-    write_vectors,
     write_words,
 )
 from hippogpu.store.files import Entry
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, tabulate
-from hippogpu.types import Csr, Edges, Floats, Tables
+from hippogpu.types import Csr
 from hippogpu.words import count_words
 
 
@@ -78,45 +76,6 @@ class CommitReport:
     peak_bytes: Mapping[str, int] = field(default_factory=dict)
 
 
-class Encoded(NamedTuple):
-    """The three blocks of vectors of a generation, as they are stored."""
-
-    passage: Vectors
-    phrase: Vectors
-    fact: Vectors
-
-
-def encode(
-    passages: Passages,
-    tables: Tables,
-    *,
-    embedder: Embedder,
-    known: StoredVectors,
-    config: IndexConfig,
-    stages: Stages,
-) -> tuple[Encoded, int]:
-    """Vectors of every passage, phrase and fact; a text that was encoded before is not encoded again.
-
-    With how many of the texts that were encoded now are longer than the encoder reads.
-    """
-    fresh: list[str] = []
-
-    def keep(texts: list[str], rows: Floats) -> None:
-        known.keep(texts, rows)
-        fresh.extend(texts)
-
-    texts = [*tables.phrases, *tables.facts.text, *passages.wholes]
-    # An empty phrase (kept by the oracle profile) is encoded like any other text.
-    rows = encode_all(texts, embedder, known=known, on_progress=stages.progress, on_batch=keep)
-    phrases, facts = len(tables.phrases), len(tables.facts)
-    vectors = Encoded(
-        rounded(rows[phrases + facts :], config.passage_vectors),
-        rounded(rows[:phrases], config.phrase_vectors),
-        rounded(rows[phrases : phrases + facts], config.fact_vectors),
-    )
-    return vectors, count_truncated(fresh, embedder) if fresh else 0
-
-
 def build(
     root: Path,
     reading: Reading,
@@ -147,11 +106,20 @@ def build(
         tabulated = _tabulated(root, reading, own, config, run, stages)
         tables = tabulated.tables
     with stages("encode"):
-        vectors, truncated = encode(passages, tables, embedder=embedder, known=known, config=config, stages=stages)
+        vectors = encode(
+            root,
+            passages,
+            tables,
+            embedder=embedder,
+            known=known,
+            config=config,
+            budget_bytes=run.budget_bytes,
+            on_progress=stages.progress,
+        )
     with stages("synonyms"):
         synonyms = find_synonyms(
             tables.phrases,
-            float_rows(vectors.phrase, slice(None)),
+            vectors.phrase,
             config,
             known=None if stored is None or anew else known_synonyms(stored),
             budget_bytes=run.budget_bytes,
@@ -184,7 +152,7 @@ def build(
         files = {
             **write_passages(root, passages),
             **write_tables(root, tables),
-            **write_vectors(root, passage=vectors.passage, phrase=vectors.phrase, fact=vectors.fact),
+            **vectors.files,
             **write_graph(root, graph, synonyms),
             **write_user_edges(root, own.edges, tables.user_edges),
             **words,
@@ -209,7 +177,7 @@ def build(
         counts,
         extraction,
         tabulated.dropped,
-        truncated,
+        vectors.truncated,
         reading.damage,
         known.spoiled,
         dict(stages.seconds),
@@ -241,14 +209,14 @@ def known_vectors(root: Path, stored: Snapshot | None, embedder: Embedder) -> St
     """Vectors by text: those of unfinished commits, and those of a generation."""
     known = StoredVectors(root / "vectors", embedder.name, embedder.width)
     if stored is not None:
-        known.know(stored.passages.wholes, float_rows(stored.passage_vectors, slice(None)))
-        known.know(stored.tables.phrases, float_rows(stored.phrase_vectors, slice(None)))
-        known.know(stored.tables.facts.text, float_rows(stored.fact_vectors, slice(None)))
+        known.know(stored.passages.wholes, stored.passage_vectors)
+        known.know(stored.tables.phrases, stored.phrase_vectors)
+        known.know(stored.tables.facts.text, stored.fact_vectors)
     return known
 
 
 def known_synonyms(stored: Snapshot) -> KnownSynonyms:
-    return KnownSynonyms(stored.tables.phrases, float_rows(stored.phrase_vectors, slice(None)), stored.synonyms)
+    return KnownSynonyms(stored.tables.phrases, stored.phrase_vectors, stored.synonyms)
 
 
 def _diffused(

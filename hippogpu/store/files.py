@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,6 +37,27 @@ def write_array(folder: Path, role: str, array: NDArray[Any]) -> Entry:
 
     name, size, digest = _write_named(folder, role, ".npy", write)
     return Entry(name, size, digest, array.dtype.str, array.shape)
+
+
+def write_pieces(folder: Path, role: str, shape: tuple[int, ...], dtype: str, pieces: Iterable[NDArray[Any]]) -> Entry:
+    """As write_array, for an array of that shape that comes in pieces of rows, of which one is held at a time."""
+    expected = np.dtype(dtype)
+
+    def write(file: Any) -> None:
+        head = {"descr": npy.dtype_to_descr(expected), "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(file, head)
+        rows = 0
+        for piece in pieces:
+            if piece.dtype != expected or piece.shape[1:] != shape[1:]:
+                raise ValueError(f"a piece of '{role}' is {piece.dtype}{piece.shape}, not rows of {dtype}{shape}")
+            rows += len(piece)
+            if piece.size:
+                file.write(np.ascontiguousarray(piece))
+        if rows != shape[0]:
+            raise ValueError(f"the pieces of '{role}' have {rows} rows, not {shape[0]}")
+
+    name, size, digest = _write_named(folder, role, ".npy", write)
+    return Entry(name, size, digest, expected.str, shape)
 
 
 def write_table(folder: Path, role: str, columns: pa.Table) -> Entry:

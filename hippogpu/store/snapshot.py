@@ -37,7 +37,7 @@ from hippogpu.types import NO_EDGES, Csr, Diffused, Edges, Facts, Ragged, Tables
 VECTORS: Mapping[str, str] = {f"{name}_vectors": f"{name}_scales" for name in ("passage", "phrase", "fact")}
 """Roles of vectors, and of the scales of their rows where they are stored in int8."""
 
-_VECTOR_DTYPES: Mapping[VectorType, str] = {"float32": "<f4", "float16": "<f2", "int8": "|i1"}
+VECTOR_DTYPES: Mapping[VectorType, str] = {"float32": "<f4", "float16": "<f2", "int8": "|i1"}
 _ARRAYS = {
     **dict.fromkeys(("mentions_indptr", "statements_indptr", "graph_indptr"), ("<i8", 1)),
     **dict.fromkeys(("mentions", "statements", "graph_indices", "synonym_source", "synonym_target"), ("<i4", 1)),
@@ -273,7 +273,7 @@ class _Reader:
     def array(self, role: str) -> NDArray[Any]:
         dtype, axes = _ARRAYS[role]
         if role in VECTORS:
-            dtype = _VECTOR_DTYPES[getattr(self._config, role)]
+            dtype = VECTOR_DTYPES[getattr(self._config, role)]
         held = self._files.get(role)
         if role == COUNTS and held is not None and held.dtype in COUNT_DTYPES:
             dtype = held.dtype

@@ -35,7 +35,11 @@ CONFIGS = (
     IndexConfig(),
     IndexConfig(resolve="names"),
     PROFILES["oracle"],
+    IndexConfig(synonym_threshold=0.35, passage_vectors="float16", phrase_vectors="float16", fact_vectors="float16"),
+    IndexConfig(synonym_threshold=0.35, passage_vectors="int8", phrase_vectors="int8", fact_vectors="int8"),
+    IndexConfig(synonym_threshold=0.35, phrase_vectors="float16", fact_vectors="int8"),
 )
+STORED = CONFIGS[-3:]
 
 
 @cache
@@ -77,9 +81,9 @@ def hashes(root: Path) -> dict[str, str]:
 class Life:
     """What an index should hold after a random sequence of steps, which are taken on the index too."""
 
-    def __init__(self, root: Path, seed: int) -> None:
+    def __init__(self, root: Path, seed: int, config: IndexConfig | None = None) -> None:
         self.root, self.chance = root, random.Random(seed)
-        self.config = self.chance.choice(CONFIGS)
+        self.config = config or self.chance.choice(CONFIGS)
         self.held: dict[str, Passage] = {}
         self.edges: dict[tuple[tuple[str, ...], tuple[str, ...]], float] = {}
         self.done: Counter[str] = Counter()
@@ -149,9 +153,9 @@ def one_shot(root: Path, life: Life) -> None:
         index.commit(diffuse="never")
 
 
-def differing(seed: int, folder: Path, done: Counter[str]) -> list[str]:
+def differing(seed: int, folder: Path, done: Counter[str], config: IndexConfig | None = None) -> list[str]:
     """What a life's index has otherwise than the one-shot index of its survivors, and what verify says of it."""
-    life = Life(folder / "lived", seed)
+    life = Life(folder / "lived", seed, config)
     life.live(steps=life.chance.choice([2, 5, 12]))
     done.update(life.done)
     if not life.held:

@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from index_sequences import differing
+from index_sequences import STORED, differing
 
-from hippogpu import Index, Passage, ReplayExtractor, RunConfig
+from hippogpu import Index, IndexConfig, Passage, ReplayExtractor, RunConfig
 from hippogpu.demo import demo_folder, demo_passages
 from hippogpu.store import current_manifest
 
@@ -21,6 +21,12 @@ def test_any_inserts_deletes_and_updates_in_any_commits_equal_one_build_of_the_s
     seed: int, tmp_path: Path
 ) -> None:
     assert differing(seed, tmp_path, Counter()) == []
+
+
+@pytest.mark.parametrize("config", STORED, ids=["float16", "int8", "mixed"])
+def test_so_it_is_with_vectors_in_fewer_bytes(config: IndexConfig, tmp_path: Path) -> None:
+    for seed in range(max(1, SEQUENCES // 4)):
+        assert differing(100 + seed, tmp_path / str(seed), Counter(), config) == []
 
 
 def of_minilm(root: Path, *parts: tuple[list[Passage], list[str]]) -> dict[str, str]:

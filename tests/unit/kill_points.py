@@ -15,10 +15,11 @@ from pathlib import Path
 from small_index import PASSAGES, Saying, index_of
 
 from hippogpu import Passage, Record
-from hippogpu.index import build
+from hippogpu.index import build, encoding
 from hippogpu.store import StoredVectors, generations
 
-read, encode_all, write_atomically = Saying.extract, build.encode_all, generations.write_atomically
+read, write_atomically = Saying.extract, generations.write_atomically
+encoded_blocks, keep_keys = encoding.encoded_blocks, StoredVectors.keep_keys
 
 
 def die(*_: object, **__: object) -> None:
@@ -42,20 +43,22 @@ def before_encoding(root: Path) -> None:
 
 
 def in_encoding(root: Path) -> None:
-    """In blocks of three texts, after the second block; what was handed on is noted beside the index."""
-    noted: list[str] = []
+    """In blocks of three texts, after the second block is kept; what was encoded until then is noted beside."""
+    noted: list[list[str]] = []
 
-    def in_blocks(texts: Sequence[str], embedder, *, known, on_progress, on_batch):
-        def on_block(block, rows):
-            on_batch(block, rows)
-            noted.extend(block)
-            root.with_suffix(".json").write_text(json.dumps(noted))
-            if len(noted) == 6:
-                die()
+    def noting(texts: Sequence[str], embedder, *, batch_texts):
+        for block, rows, work in encoded_blocks(texts, embedder, batch_texts=3):
+            noted.append([texts[number] for number in block])
+            yield block, rows, work
 
-        return encode_all(texts, embedder, known=known, on_progress=on_progress, on_batch=on_block, batch_texts=3)
+    def keeping(self: StoredVectors, keys, vectors):
+        places = keep_keys(self, keys, vectors)
+        if len(noted) == 2:
+            root.with_suffix(".json").write_text(json.dumps(noted[0] + noted[1]))
+            die()
+        return places
 
-    build.encode_all = in_blocks
+    encoding.encoded_blocks, encoding.KEPT_SECONDS, StoredVectors.keep_keys = noting, 0.0, keeping
     index_of(root)
 
 

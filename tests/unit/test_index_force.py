@@ -203,6 +203,6 @@ def test_a_forced_build_uses_no_vector_of_an_unfinished_one(made: Path) -> None:
         broken.setattr("hippogpu.index.build.find_synonyms", failing_build)
         with pytest.raises(StoredIndexError):
             index.commit(force="build")
-    assert list((made / "vectors").rglob("vectors-*.arrow"))
+    assert list((made / "vectors").rglob("float32-*.npy"))
     forced(made, "build")
     assert hashes(made) == before

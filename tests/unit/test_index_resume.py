@@ -71,7 +71,7 @@ def test_a_kill_while_extending_leaves_the_generation_before_it(killed: Path) ->
 
 def test_a_spoiled_segment_is_encoded_again_and_counted(made: Path, killed: Path, cut_short: Path) -> None:
     embedder = Counting()
-    segment = min(cut_short.glob("vectors/*/vectors-*.arrow"))
+    segment = min(cut_short.glob("vectors/*/float32-*.npy"))
     segment.write_bytes(segment.read_bytes()[:-1])
     report = index_of(cut_short, embedder=embedder)
     again = set(embedder.texts) & set(encoded_before(killed))

@@ -185,11 +185,12 @@ def test_forgetting_leaves_nothing_of_a_text_that_was_never_committed(made: Path
         index.add([stating("new", "topsecret|is|kept")])
         with pytest.raises(RuntimeError):
             index.commit()
-    half = next((made / "vectors").rglob("vectors-*.arrow"))
-    (half.parent / ".vectors.77.tmp").write_bytes(half.read_bytes())
-    assert len(lying_about(made, b"topsecret")) == 3
+    segment = next((made / "vectors").rglob("float32-*.npy"))
+    (segment.parent / ".float32.77.tmp").write_bytes(b"topsecret")
+    assert len(lying_about(made, b"topsecret")) == 2
     clean_index(made, grace_s=0.0, forget=True)
     assert lying_about(made, b"topsecret") == []
+    assert not segment.exists()
 
 
 def failing(*parts: object, **named: object) -> None:
@@ -198,7 +199,7 @@ def failing(*parts: object, **named: object) -> None:
 
 def test_half_written_vectors_go_with_the_next_gc(made: Path) -> None:
     folder = next((made / "vectors").iterdir())
-    (folder / ".vectors.77.tmp").write_bytes(b"half")
+    (folder / ".float32.77.tmp").write_bytes(b"half")
     assert clean_index(made, grace_s=0.0).files == 1
 
 

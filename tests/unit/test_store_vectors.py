@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from hippogpu.precision import float_rows, rounded
 from hippogpu.store import StoredVectors
+from hippogpu.store.files import write_table
+from hippogpu.store.text_keys import keys_of
+from hippogpu.types import Floats
 
 TEXTS = ["one", "北京", "", "\ud800"]
 ROWS = np.eye(4, dtype=np.float32)
@@ -18,7 +23,7 @@ def stored(folder: Path, *, encoder: str = "e", width: int = 4) -> StoredVectors
 
 
 def segments(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/vectors-*.arrow"))
+    return sorted(folder.glob("*/*-*.npy"))
 
 
 def test_kept_vectors_come_back_after_opening_again(tmp_path: Path) -> None:
@@ -45,7 +50,7 @@ def test_vectors_of_another_encoder_or_width_are_not_taken(tmp_path: Path, other
     assert not stored(tmp_path, **other).get(TEXTS)[0].any()  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("at", [0, 100, -1])
+@pytest.mark.parametrize("at", [0, 100, 128, -1])
 def test_a_spoiled_segment_is_removed_counted_and_said(tmp_path: Path, caplog, at: int) -> None:
     stored(tmp_path).keep(["one"], ROWS[:1])
     stored(tmp_path).keep(["two"], ROWS[1:2])
@@ -67,7 +72,7 @@ def test_a_segment_cut_short_is_spoiled(tmp_path: Path) -> None:
 
 def test_half_written_segments_are_passed_over(tmp_path: Path) -> None:
     stored(tmp_path).keep(TEXTS, ROWS)
-    (segments(tmp_path)[0].parent / ".vectors.123.tmp").write_bytes(b"half")
+    (segments(tmp_path)[0].parent / ".float32.123.tmp").write_bytes(b"half")
     assert stored(tmp_path).get(TEXTS)[0].all()
 
 
@@ -77,3 +82,48 @@ def test_clearing_removes_the_segments(tmp_path: Path) -> None:
     known.clear()
     assert segments(tmp_path) == []
     assert not stored(tmp_path).get(TEXTS)[0].any()
+
+
+def unit_rows(rows: int, width: int, *, seed: int = 0) -> Floats:
+    made = np.random.default_rng(seed).standard_normal((rows, width)).astype(np.float32)
+    return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int8"])
+@pytest.mark.parametrize("width", [1, 4, 37])
+def test_rows_of_each_type_come_back_bit_for_bit(tmp_path: Path, kind, width: int) -> None:
+    texts, rows = [f"text {n}" for n in range(33)], rounded(unit_rows(33, width), kind)
+    places = stored(tmp_path, width=width).keep(texts, rows)
+    again = stored(tmp_path, width=width)
+    assert np.array_equal(again.places(keys_of(texts, 33), kind), places)
+    back = again.rows(places[::-1], kind)
+    assert np.array_equal(float_rows(back, slice(None)), float_rows(rows, slice(None))[::-1])
+
+
+def test_rows_of_float32_serve_every_type_and_smaller_ones_only_their_own(tmp_path: Path) -> None:
+    known = stored(tmp_path)
+    known.keep(["whole"], ROWS[:1])
+    known.keep(["half"], rounded(ROWS[:1], "float16"))
+    keys = keys_of(["whole", "half"], 2)
+    served = {kind: (known.places(keys, kind) >= 0).tolist() for kind in ("float32", "float16", "int8")}
+    assert served == {"float32": [True, False], "float16": [True, True], "int8": [True, False]}
+    assert known.rows(known.places(keys[:1], "int8"), "int8").values.tolist() == [[127, 0, 0, 0]]
+
+
+def test_of_equal_texts_the_one_that_came_last_counts(tmp_path: Path) -> None:
+    known = stored(tmp_path)
+    for row in range(3):
+        known.know(["one", f"other {row}"], ROWS[[row, 3]])
+    assert known.get(["one"])[1].tolist() == [[0, 0, 1, 0]]
+
+
+def test_segments_of_earlier_versions_are_read_and_cleared(tmp_path: Path) -> None:
+    folder = stored(tmp_path)._folder
+    text = pa.array([one.encode("utf-8", "surrogatepass") for one in TEXTS], pa.large_binary())
+    vector = pa.FixedSizeListArray.from_arrays(pa.array(ROWS.reshape(-1)), 4)
+    schema = pa.schema([("text", pa.large_binary()), ("vector", pa.list_(pa.float32(), 4))])
+    write_table(folder, "vectors", pa.table([text, vector], schema=schema))
+    known = stored(tmp_path)
+    assert known.get(TEXTS)[1].tolist() == ROWS.tolist()
+    known.clear()
+    assert not list(folder.iterdir())
