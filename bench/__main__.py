@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from bench.agreement import agreement
+from bench.capacity import capacity
 from bench.concurrent import concurrent
 from bench.extract import extract
 from bench.gpu_check import gpu_check
@@ -27,6 +28,7 @@ from bench.throughput import throughput
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command("agreement")(agreement)
+app.command("capacity")(capacity)
 app.command("concurrent")(concurrent)
 app.command("extract")(extract)
 app.command("gpu_check")(gpu_check)

@@ -14,6 +14,8 @@ PROGRAM_BYTES = 280 * 2**20
 _PASSAGE_BYTES = 500
 _TEXT_BYTES, _GRAPH_NODE_BYTES, _GRAPH_MENTION_BYTES, _GRAPH_FACT_BYTES = 40, 16, 8, 4
 """Of each text that is encoded (index.encoding); of nodes, mentions and facts while the graph is made (graph)."""
+_STATEMENT_BYTES, _LETTER_BYTES, _EDGE_BYTES, _WORD_BYTES = 600, 16, 16, 16
+"""Of what a stage works with while all of it fits its budget: statements, letters, non-zeros, words."""
 # Bytes of one column and node while a diffusion works (diffuse).
 _COLUMN_BYTES = 44
 # Facts that cells are learned from, once as they are and once as what their centroids leave over.
@@ -44,12 +46,18 @@ def peaks(counts: Counts, width: int, config: IndexConfig, run: RunConfig, *, di
     texts = counts.passages + counts.phrases + counts.facts
     centres = 4 * width * counts.phrases // _CENTRE_SHARE if config.synonym_search == "cells" else 0
     held = passages + numbers
+    letters = counts.passages_bytes + counts.phrases_bytes + counts.facts_bytes
+
+    def worked(size: int) -> int:
+        """What a stage works with: its budget, or less where there is less to do."""
+        return min(budget, size)
+
     parts = {
-        "tables": (held + budget, "passages, tables, budget"),
-        "encode": (held + _TEXT_BYTES * texts + budget, "passages, tables, places of texts, budget"),
-        "synonyms": (held + centres + budget, "passages, tables, budget"),
-        "graph": (held + graph + making + budget, "passages, tables, graph, budget"),
-        "words": (held + graph + budget, "passages, tables, graph, budget"),
+        "tables": (held + worked(_STATEMENT_BYTES * counts.statements), "passages, tables, budget"),
+        "encode": (held + _TEXT_BYTES * texts + worked(_LETTER_BYTES * letters), "passages, tables, texts, budget"),
+        "synonyms": (held + centres + worked(4 * width * counts.phrases), "passages, tables, budget"),
+        "graph": (held + graph + making + worked(_EDGE_BYTES * counts.nonzeros), "passages, tables, graph, budget"),
+        "words": (held + graph + worked(_WORD_BYTES * counts.words), "passages, tables, graph, budget"),
         "commit": (held + graph, "passages, tables, graph"),
     }
     if config.fact_search == "ivfpq":
