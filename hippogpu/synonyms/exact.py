@@ -13,7 +13,7 @@ from hippogpu.backends.threads import run_together, single_blas_thread
 from hippogpu.precision import Vectors, float_rows
 from hippogpu.synonyms.found import Gathering
 from hippogpu.synonyms.pairs import PAIR_BYTES, Wanted
-from hippogpu.synonyms.tiles import ROWS, Keep, Rows, near_pairs
+from hippogpu.synonyms.tiles import ROWS, Keep, Products, Rows, near_pairs
 from hippogpu.types import Ints
 
 # A finished step is kept: no more is lost when a run is killed.
@@ -65,11 +65,14 @@ def search_step(
     vectors: Vectors,
     gathering: Gathering,
     wanted: Wanted,
+    *,
     threshold: float,
     cap: int,
+    products: Products,
 ) -> None:
     """Gathers all near pairs of the two blocks of a step, in tiles that share the threads."""
     first, second = step
+    rows = products.rows
     left = _loaded(plan.order[first : min(first + plan.rows, plan.leading)], vectors)
     right = (
         left
@@ -83,18 +86,19 @@ def search_step(
             # A pair inside one block is met from both ends: the first end counts.
             ahead = first + i - second - j
             near = near_pairs(
-                left.part(slice(i, i + ROWS)),
-                right.part(slice(j, j + ROWS)),
+                left.part(slice(i, i + rows)),
+                right.part(slice(j, j + rows)),
                 keep=_before(ahead),
                 wanted=wanted,
                 threshold=threshold,
                 cap=cap,
+                find=products.find,
             )
             with lock:
                 gathering.add(near)
 
-    starts = product(range(0, len(left.numbers), ROWS), range(0, len(right.numbers), ROWS))
-    tiles = [(i, j) for i, j in starts if first + i < second + j + ROWS]
+    starts = product(range(0, len(left.numbers), rows), range(0, len(right.numbers), rows))
+    tiles = [(i, j) for i, j in starts if first + i < second + j + rows]
     with single_blas_thread():
         run_together(tiles, work)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hippogpu.disk import failures_of, make_folder
+from hippogpu.disk import failures_of, make_own_folder, refuse_link
 from hippogpu.synonyms.kept import keep, kept, mapped_body
 from hippogpu.synonyms.pairs import NO_PAIRS, PAIR_BYTES, Pairs, joined, nearest
 
@@ -41,7 +41,8 @@ class Found:
         self._runs: list[_Run] = []
         if folder is not None:
             with failures_of(folder):
-                make_folder(folder)
+                refuse_link(folder.parent)
+                make_own_folder(folder)
 
     @property
     def count(self) -> int:

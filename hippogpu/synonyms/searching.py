@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hippogpu.config import IndexConfig
+from hippogpu.config.retrieval import BackendName
 from hippogpu.precision import ScaledRows, Vectors
 from hippogpu.synonyms.cells import REACH, cell_steps, search_cells, sort_into_cells
 from hippogpu.synonyms.exact import exact_plan, search_step
@@ -19,6 +20,7 @@ from hippogpu.synonyms.found import Found
 from hippogpu.synonyms.kept import room
 from hippogpu.synonyms.known import Held, KnownSynonyms, held
 from hippogpu.synonyms.pairs import Pairs, Wanted, joined, nearest, stored_cosines
+from hippogpu.synonyms.tiles import Products, products_on
 from hippogpu.text import alphanumerics
 from hippogpu.types import AnyInts, Bools, Edges
 
@@ -38,6 +40,7 @@ def find_synonyms(
     known: KnownSynonyms | None = None,
     budget_bytes: int = 512 * 2**20,
     scratch: Path | None = None,
+    backend: BackendName = "cpu",
     on_progress: Progress | None = None,
 ) -> Edges:
     """Directed edges phrase → its synonyms, sorted by (source, descending cosine, target).
@@ -48,6 +51,8 @@ def find_synonyms(
               search by cells makes no use of it
     scratch : a folder for unfinished work. Finished steps are kept there, and those of the same vectors and settings
               are not worked out again; edges that are many are mapped from it. None keeps all in memory
+    backend : cuda multiplies on the GPU, and so does auto where one answers; the result is the same. Cells stay on the
+              CPU
     A phrase of more than two alphanumeric characters looks for others with cosine ≥ synonym_threshold, itself and the
     empty phrase left out, at most synonym_cap of them; ties go to the lower number. Cosines are decided and returned
     from float64 products, so that the blocking changes nothing. HippoRAG 2, section 3.2.
@@ -57,8 +62,11 @@ def find_synonyms(
     by_cells = config.synonym_search == "cells"
     before = held(None if by_cells else known, phrases, vectors, config.synonym_cap)
     wanted = _wanted(phrases, before, config)
-    search = _by_cells if by_cells else _exactly
-    found = search(vectors, wanted, config, budget_bytes, scratch, on_progress)
+    if by_cells:
+        found = _by_cells(vectors, wanted, config, budget_bytes, scratch, on_progress)
+    else:
+        products = products_on(backend, budget_bytes)
+        found = _exactly(vectors, wanted, config, products, budget_bytes, scratch, on_progress)
     return _edges(found, before.edges, vectors, config.synonym_cap, budget_bytes, scratch)
 
 
@@ -73,6 +81,7 @@ def _exactly(
     vectors: Vectors,
     wanted: Wanted,
     config: IndexConfig,
+    products: Products,
     budget_bytes: int,
     scratch: Path | None,
     on_progress: Progress | None,
@@ -87,7 +96,7 @@ def _exactly(
     for number, step in enumerate(steps):
         if not found.has(number):
             gathering = found.gather(number, budget_bytes // _PAIRS_SHARE)
-            search_step(step, plan, vectors, gathering, wanted, threshold, cap)
+            search_step(step, plan, vectors, gathering, wanted, threshold=threshold, cap=cap, products=products)
             gathering.finish()
         done += plan.share(step)
         phrases = plan.leading * done // whole if whole else plan.leading

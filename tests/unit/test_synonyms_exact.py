@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 from synonym_cases import by_definition, circles, cloud, demo_phrases, names, same, units
 
+from hippogpu.backends.cuda_near import HALF_MARGIN, near_products
+from hippogpu.backends.devices import find_device
 from hippogpu.config import IndexConfig
 from hippogpu.config.retrieval import VectorType
+from hippogpu.errors import HippoError
 from hippogpu.precision import rounded
 from hippogpu.synonyms import KnownSynonyms, find_synonyms, tiles
+from hippogpu.types import Floats, Longs
 
 BUDGETS = [1, 40_000, 1_000_000, 2**29]
 
@@ -19,7 +23,7 @@ BUDGETS = [1, 40_000, 1_000_000, 2**29]
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of 32 rows, so that few phrases make many."""
-    for module in ("tiles", "exact", "cells"):
+    for module in ("tiles", "cells"):
         monkeypatch.setattr(f"hippogpu.synonyms.{module}.ROWS", 32)
 
 
@@ -90,3 +94,47 @@ def test_the_margin_covers_the_rounding_of_a_long_product() -> None:
     rows = units(np.random.default_rng(5).normal(1, 1, (256, 4096)))
     exact = rows.astype(np.float64) @ rows.astype(np.float64).T
     assert np.abs(rows @ rows.T - exact).max() < tiles.MARGIN / 10
+
+
+def halved(left: Floats, right: Floats, least: float) -> tuple[Longs, Floats]:
+    """What the device does, by NumPy."""
+    flat, scores = near_products(np, left, right, least)
+    return flat, scores
+
+
+@pytest.mark.parametrize("threshold", [0.5, 0.8])
+def test_pairs_found_in_float16_are_those_found_in_float32(monkeypatch: pytest.MonkeyPatch, threshold: float) -> None:
+    phrases, vectors = demo_phrases()
+    vectors, config = vectors[:400], IndexConfig(synonym_threshold=threshold)
+    vectors[1::7] = vectors[::7][: len(vectors[1::7])]
+    expected = find_synonyms(phrases[:400], vectors, config)
+    monkeypatch.setattr("hippogpu.synonyms.searching.products_on", lambda *_: tiles.Products(halved, 100))
+    assert same(find_synonyms(phrases[:400], vectors, config), expected)
+    assert len(expected.source) > 100
+
+
+def test_float16_products_err_by_less_than_their_margin() -> None:
+    rows = units(np.random.default_rng(5).normal(1, 1, (64, 1024)))
+    halves = (rows.astype(np.float16) @ rows.astype(np.float16).T).astype(np.float64)
+    exact = rows.astype(np.float64) @ rows.astype(np.float64).T
+    rounding = (rows.astype(np.float16).astype(np.float64) @ rows.astype(np.float16).astype(np.float64).T) - exact
+    assert np.abs(rounding).max() < HALF_MARGIN / 8
+    assert np.abs(halves - exact).max() < 8 * HALF_MARGIN
+
+
+@pytest.mark.skipif(find_device().device is None, reason="no CUDA device answers")
+def test_a_device_finds_what_the_host_finds() -> None:
+    phrases, vectors = demo_phrases()
+    config = IndexConfig(synonym_threshold=0.6)
+    expected = find_synonyms(phrases, vectors, config)
+    assert same(find_synonyms(phrases, vectors, config, backend="cuda", budget_bytes=2**22), expected)
+
+
+def test_without_a_device_cuda_is_refused_and_auto_is_the_host() -> None:
+    if find_device().device is not None:
+        pytest.skip("a CUDA device answers")
+    vectors = circles(40)
+    with pytest.raises(HippoError):
+        find_synonyms(names(40), vectors, IndexConfig(), backend="cuda")
+    one, other = (find_synonyms(names(40), vectors, IndexConfig(), backend=b) for b in ("auto", "cpu"))
+    assert same(one, other)
