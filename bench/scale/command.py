@@ -15,9 +15,9 @@ from rich.console import Console
 
 from bench.report import machine, print_rows, write_json
 from bench.scale.asking import CASES
-from bench.scale.cost import Runner, StageFailed, limit_check, run_case
+from bench.scale.cost import Runner, StageFailed, ask_case, build_case, limit_check
 from bench.scale.kills import kill_case
-from bench.scale.stages import COMPACT, EXACT, Case
+from bench.scale.stages import BUILDING, COMPACT, EXACT, Case
 
 RESULT = Path("bench/results/scale.json")
 GIB = 2**30
@@ -48,6 +48,9 @@ def cost(
     method: Annotated[
         list[str] | None, typer.Option("--ask", help=f"How to ask; repeatable ({', '.join(CASES)}).")
     ] = None,
+    until: Annotated[
+        str, typer.Option("--until", help=f"Stop behind this stage ({', '.join(BUILDING)}); all when not given.")
+    ] = "",
     memory_limit: Limit = 20.0,
     json: Json = None,
 ) -> None:
@@ -58,13 +61,17 @@ def cost(
     console = Console() if sys.stdout.isatty() else Console(width=150)
     runner = Runner(work, limit_bytes=round(memory_limit * GIB), say=console.print)
     values = _values(settings)
+    if until not in ("", *BUILDING):
+        raise typer.BadParameter(f"--until must be one of {', '.join(BUILDING)}. Got '{until}'.")
     passed = True
     for size in sorted(set(passages)):
         cases = [Case(size, "compact", values)]
         if size <= exact_up_to:
             cases.insert(0, Case(size, "exact", EXACT))
         for case in cases:
-            result = _measured(runner, case, method or CASES, round(memory_limit * GIB))
+            result = _measured(runner, case, method or CASES, until, round(memory_limit * GIB))
+            if result is None:
+                continue
             _merge(json or RESULT, "cost", case.name, result)
             _show(case, result, console)
             passed &= result["passed"]
@@ -72,9 +79,14 @@ def cost(
         raise typer.Exit(1)
 
 
-def _measured(runner: Runner, case: Case, methods: Sequence[str], limit_bytes: int) -> dict[str, Any]:
+def _measured(
+    runner: Runner, case: Case, methods: Sequence[str], until: str, limit_bytes: int
+) -> dict[str, Any] | None:
     try:
-        result = run_case(runner, case, methods)
+        stages = build_case(runner, case, until=until or BUILDING[-1])
+        if until:
+            return None
+        result = ask_case(runner, case, methods, stages)
     except StageFailed as failed:
         Console(stderr=True).print(f"[bold red]error:[/] {failed}")
         raise typer.Exit(1) from failed

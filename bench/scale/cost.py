@@ -12,7 +12,7 @@ from bench.checks import Check, at_most, equal
 from bench.scale.corpus import QUESTIONS
 from bench.scale.ledger import Ledger, Stage, digest_of
 from bench.scale.predicting import figures_by_size, predictions
-from bench.scale.stages import CHECKED, Case, Places, asking, building, checking, places, some_questions
+from bench.scale.stages import BUILDING, CHECKED, Case, Places, asking, building, checking, places, some_questions
 from bench.scale.watching import Taken, watch
 from hippogpu.errors import HippoError
 
@@ -67,15 +67,18 @@ class Runner:
         return folder / f"{plain}.out", folder / f"{plain}.err"
 
 
-def run_case(runner: Runner, case: Case, methods: Sequence[str]) -> dict[str, Any]:
-    """Makes and asks one index. What its stages will take is foretold from the smaller ones that the work folder has.
-
-    Nothing is asked of an index that fails a check.
-    """
+def build_case(runner: Runner, case: Case, *, until: str) -> dict[str, Stage]:
+    """Makes one index up to that stage, foretelling what its stages will take from the smaller ones in the folder."""
     at = places(runner.work, case)
     at.config.write_text(case.toml(), encoding="utf-8")
     _foretell(runner.ledger, case)
-    stages = _run(runner, case, building(case, at))
+    wanted = BUILDING[: BUILDING.index(until) + 1]
+    return _run(runner, case, {name: words for name, words in building(case, at).items() if name in wanted})
+
+
+def ask_case(runner: Runner, case: Case, methods: Sequence[str], stages: dict[str, Stage]) -> dict[str, Any]:
+    """Checks and asks an index that is made; nothing is asked of one that fails a check. All of the result."""
+    at = places(runner.work, case)
     _write_some_questions(at)
     stages |= _run(runner, case, checking(case, at))
     checks = [*_checks(stages), *_agreement(at)]

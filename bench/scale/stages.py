@@ -11,6 +11,7 @@ from bench.scale.corpus import CORPUS, QUESTIONS, RECORDS
 from bench.scale.ledger import digest_of
 
 ENCODER = "hashing:384"
+BUILDING = ("generate", "extract", "index", "diffuse", "verify")
 SEED, QUESTIONS_ASKED, CHECKED = 0, 256, 32
 CHECK_AT_MOST = 20_000
 """The largest index whose rankings are held against a float64 solution."""
