@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hippogpu.disk import replace_atomically
 from hippogpu.errors import StoredIndexError
 from hippogpu.index.forcing import end_forced, forced_reading
-from hippogpu.index.tidying import DIFFUSING
+from hippogpu.index.tidying import BUILDING, DIFFUSING
 from hippogpu.openie import ExtractionLog
 from hippogpu.openie.log_lines import Line, raw_lines, read_lines
 from hippogpu.store import Manifest, WriterLock, collect_garbage, current_manifest, load_snapshot, logs_folder
@@ -38,7 +38,8 @@ def clean_index(path: str | Path, *, grace_s: float, unfinished: bool = False, f
     """Removes from the folder of an index what nobody can need any longer.
 
     grace_s    : seconds for which a generation stays after the next one has replaced it
-    unfinished : also what a run that was cut short would go on with: vectors, columns, a forced reading
+    unfinished : also what a run that was cut short would go on with: vectors, tables, synonyms, columns, a forced
+                 reading
     forget     : also the lines of extraction logs about texts that the index no longer has, damaged lines, a language
                  model's replies, and unfinished vectors and columns
     IndexLockedError while another writer holds the folder, StoredIndexError when something cannot be removed, or when
@@ -61,6 +62,7 @@ def clean_index(path: str | Path, *, grace_s: float, unfinished: bool = False, f
             if unfinished or forget:
                 _remove_folder(root / "vectors")
                 _remove_folder(root / DIFFUSING)
+                _remove_folder(root / BUILDING)
             gone = _forget(root, manifest) if forget else Counter[str]()
         except OSError as error:
             raise StoredIndexError(

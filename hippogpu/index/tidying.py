@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from hippogpu.config import RunConfig
+from hippogpu.disk import refuse_link
 from hippogpu.store import StoredVectors, collect_garbage
 
 DIFFUSING, BUILDING = "diffusing", "building"
@@ -25,8 +26,17 @@ def tidy(root: Path, run: RunConfig, known: StoredVectors | None = None) -> None
 
 
 def building(root: Path, stage: str, digest: str) -> Path:
-    """The folder of a commit's unfinished work in one stage, by the digest of what it works on; not made here."""
-    return root / BUILDING / f"{stage}-{digest[:16]}"
+    """The folder of a commit's unfinished work in one stage, by the digest of what it works on; not made here.
+
+    What the stage left of other work goes: a corpus that was killed and then changed must not fill the disk.
+    StoredIndexError where the folder of unfinished work is a link.
+    """
+    folder = root / BUILDING / f"{stage}-{digest[:16]}"
+    refuse_link(folder.parent)
+    for other in folder.parent.glob(f"{stage}-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
 
 
 def forget_unfinished(root: Path) -> None:
