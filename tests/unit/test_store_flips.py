@@ -31,6 +31,7 @@ ROLES = (
     *("passage_vectors", "phrase_vectors", "fact_vectors", "graph_indptr", "graph_indices", "graph_weights"),
     *("synonym_source", "synonym_target", "synonym_weight", "diffused_vectors", "diffused_ones"),
     *("edges", "edge_source", "edge_target", "edge_weight"),
+    *("words", "word_indptr", "word_passages", "word_counts", "word_lengths", "title_words_indptr", "title_words"),
 )
 
 
