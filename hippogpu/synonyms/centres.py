@@ -15,8 +15,9 @@ from hippogpu.types import AnyInts, Floats, Ints, Longs
 # vector on the border of two cells would change sides.
 BLOCK_ROWS = 8192
 _ITERATIONS = 6
-_TOP_SAMPLE, _SAMPLE = 128, 16
+_TOP_SAMPLE, _SAMPLE = 128, 32
 _MOST_CHILDREN = 4
+_ROUNDS = 3
 
 
 class Reach(NamedTuple):
@@ -28,7 +29,10 @@ class Reach(NamedTuple):
 
     phrases: int = 64
     cells: int = 16
-    groups: int = 8
+    groups: int = 16
+
+
+_MOVING = Reach(cells=1, groups=4)
 
 
 class Centres(NamedTuple):
@@ -42,8 +46,9 @@ class Centres(NamedTuple):
 def find_centres(vectors: Vectors, reach: Reach) -> Centres:
     """Centres for about E / reach.phrases cells in about the square root of that many groups.
 
-    A group has cells by its share of the sample, so that dense places have many; the same vectors have the same
-    centres. Takes up to 16 rows a cell.
+    A group has cells by its share of a sample of up to 32 phrases a cell, so that dense places have many. Then centres
+    move among all groups, and groups are made of the cells anew. The same vectors have the same centres. Memory: four
+    copies of the centres.
     """
     count = vectors.shape[0]
     cells = -(-count // reach.phrases)
@@ -52,28 +57,74 @@ def find_centres(vectors: Vectors, reach: Reach) -> Centres:
     sample = _some(np.arange(count), _SAMPLE * cells, random)
     with single_blas_thread():
         tops = _centres(float_rows(vectors, _some(sample, _TOP_SAMPLE * groups, random)), groups, random)
-        label = np.empty(len(sample), np.int32)
+        made = _grouped(_divided(vectors, sample, tops, cells), groups, random)
+        for _ in range(_ROUNDS):
+            made = _grouped(_moved(vectors, sample, made), groups, random)
+    return made
 
-        def place(starts: Iterator[int]) -> None:
-            for start in starts:
-                part = slice(start, start + BLOCK_ROWS)
-                label[part] = np.argmax(float_rows(vectors, sample[part]) @ tops.T, axis=1)
 
-        run_together(range(0, len(sample), BLOCK_ROWS), place)
-        order, bounds = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(groups + 1))
-        children: list[Floats] = [tops[:0]] * groups
+def _divided(vectors: Vectors, sample: Longs, tops: Floats, cells: int) -> Floats:
+    """Centres of so many cells, those of each group from its phrases alone."""
+    groups = len(tops)
+    label = np.empty(len(sample), np.int32)
 
-        def divide(numbers: Iterator[int]) -> None:
-            for group in numbers:
-                rows = np.sort(sample[order[bounds[group] : bounds[group + 1]]])
-                own = np.random.default_rng([1, group])
-                wanted = min(max(round(len(rows) / len(sample) * cells), 1), _MOST_CHILDREN * groups)
-                some = _some(rows, _SAMPLE * wanted, own)
-                children[group] = _centres(float_rows(vectors, some), wanted, own) if len(rows) else tops[[group]]
+    def place(starts: Iterator[int]) -> None:
+        for start in starts:
+            part = slice(start, start + BLOCK_ROWS)
+            label[part] = np.argmax(float_rows(vectors, sample[part]) @ tops.T, axis=1)
 
-        run_together(range(groups), divide)
-    starts = np.concatenate([[0], np.cumsum([len(rows) for rows in children])])
-    return Centres(tops, np.concatenate(children), starts.astype(np.int64))
+    run_together(range(0, len(sample), BLOCK_ROWS), place)
+    order, bounds = np.argsort(label, kind="stable"), np.searchsorted(np.sort(label), np.arange(groups + 1))
+    children: list[Floats] = [tops[:0]] * groups
+
+    def divide(numbers: Iterator[int]) -> None:
+        for group in numbers:
+            rows = np.sort(sample[order[bounds[group] : bounds[group + 1]]])
+            own = np.random.default_rng([1, group])
+            wanted = min(max(round(len(rows) / len(sample) * cells), 1), _MOST_CHILDREN * groups)
+            some = _some(rows, _SAMPLE * wanted, own)
+            children[group] = _centres(float_rows(vectors, some), wanted, own) if len(rows) else tops[[group]]
+
+    run_together(range(groups), divide)
+    return np.concatenate(children)
+
+
+def _moved(vectors: Vectors, sample: Longs, centres: Centres) -> Floats:
+    """The cells' centres moved to the middle of the sample's phrases nearest to them, whatever group those came of."""
+    label = np.empty(len(sample), np.int32)
+
+    def place(starts: Iterator[int]) -> None:
+        for start in starts:
+            part = slice(start, start + BLOCK_ROWS)
+            label[part] = nearest_cells(float_rows(vectors, sample[part]), centres, _MOVING)[:, 0]
+
+    run_together(range(0, len(sample), BLOCK_ROWS), place)
+    sums = np.zeros_like(centres.cells)
+    # One thread adds, in one order: sums of floats differ with theirs.
+    for start in range(0, len(sample), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
+        order = np.argsort(label[part], kind="stable")
+        cells, firsts = np.unique(label[part][order], return_index=True)
+        sums[cells] += np.add.reduceat(float_rows(vectors, sample[part])[order], firsts, axis=0)
+    lengths = np.linalg.norm(sums, axis=1)
+    sums /= np.maximum(lengths, np.finfo(np.float32).tiny)[:, None]
+    sums[lengths == 0] = centres.cells[lengths == 0]
+    return sums
+
+
+def _grouped(cells: Floats, groups: int, random: np.random.Generator) -> Centres:
+    """Cells in groups of near ones."""
+    tops = _centres(cells, groups, random)
+    label = _nearest(cells, tops)
+    order = np.argsort(label, kind="stable")
+    return Centres(tops, cells[order], np.searchsorted(label[order], np.arange(len(tops) + 1)))
+
+
+def _nearest(rows: Floats, centres: Floats) -> Longs:
+    """The nearest centre of each row."""
+    return np.concatenate(
+        [np.argmax(rows[start : start + BLOCK_ROWS] @ centres.T, axis=1) for start in range(0, len(rows), BLOCK_ROWS)]
+    )
 
 
 def nearest_cells(rows: Floats, centres: Centres, reach: Reach) -> Ints:
@@ -122,12 +173,7 @@ def _centres(rows: Floats, wanted: int, random: np.random.Generator) -> Floats:
     wanted = min(wanted, len(rows))
     centres = rows[np.sort(random.choice(len(rows), wanted, replace=False))].copy()
     for _ in range(_ITERATIONS if wanted > 1 else 1):
-        label = np.concatenate(
-            [
-                np.argmax(rows[start : start + BLOCK_ROWS] @ centres.T, axis=1)
-                for start in range(0, len(rows), BLOCK_ROWS)
-            ]
-        )
+        label = _nearest(rows, centres)
         order, counts = np.argsort(label, kind="stable"), np.bincount(label, minlength=wanted)
         filled = counts > 0
         sums = np.add.reduceat(rows[order], (np.cumsum(counts) - counts)[filled], axis=0)
