@@ -24,7 +24,9 @@ from bench.resolve import resolve
 from bench.scale.command import app as scale
 from bench.shards import shards, shards_report
 from bench.spacy_quality import spacy
+from bench.synonyms import synonyms
 from bench.throughput import throughput
+from bench.vectors import vectors, vectors_report
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
 app.command("agreement")(agreement)
@@ -49,7 +51,10 @@ app.command("resolve")(resolve)
 app.command("shards")(shards)
 app.command("shards-report")(shards_report)
 app.command("spacy")(spacy)
+app.command("synonyms")(synonyms)
 app.command("throughput")(throughput)
+app.command("vectors")(vectors)
+app.command("vectors-report")(vectors_report)
 app.add_typer(scale, name="scale")
 
 
