@@ -56,6 +56,11 @@ def empty_rows(rows: int, width: int, kind: VectorType) -> Vectors:
     return np.empty((rows, width), np.float16) if kind == "float16" else np.empty((rows, width), np.float32)
 
 
+def arrays_of(vectors: Vectors) -> tuple[NDArray[Any], ...]:
+    """The arrays they are made of: the numbers, and the scales of int8."""
+    return vectors if isinstance(vectors, ScaledRows) else (vectors,)
+
+
 def part(vectors: Any, rows: slice | AnyInts) -> Any:
     """Some rows as they are stored; those of a slice without a copy."""
     if isinstance(vectors, ScaledRows):

@@ -72,7 +72,7 @@ def product_with(queries: AnyFloats, keys: Vectors | AnyFloats) -> Multiply:
     if is_small(keys):
         from hippogpu.backends.cpu_stored import StoredProduct
 
-        return StoredProduct(queries)
+        return StoredProduct(queries, keys)
     if queries.dtype != np.float32 or len(queries) < _OWN_PRODUCT_QUERIES:
 
         def by_blas(keys: AnyFloats, out: AnyFloats) -> None:

@@ -18,8 +18,10 @@ from hippogpu.backends.cpu_products import fill_products, turned_queries
 from hippogpu.precision import ScaledRows, Vectors, float_rows, part
 from hippogpu.types import AnyFloats, Floats
 
-# From so many queries on, rows are turned into float32 once for all, and go through the tiles of cpu_products.
-TILED_QUERIES = 8
+# From so many queries on, rows are turned into float32 once for all, and go through the tiles of cpu_products: by then
+# the products one query at a time take longer. At a million rows of width 384 those take 33 ms of one core a query in
+# float16 and 18 in int8, where tiles take 310 and 280 for eight.
+TILED_HALVES, TILED_BYTES = 10, 16
 # Rows that are turned together: at a width of 384 they take 200 KB.
 _BLOCK = 128
 _DOUBLE_ROWS = 1024
@@ -93,9 +95,10 @@ else:
 class StoredProduct:
     """Writes queries · keysᵀ (B, rows) for contiguous keys in float16 or int8."""
 
-    def __init__(self, queries: AnyFloats) -> None:
+    def __init__(self, queries: AnyFloats, keys: Vectors | AnyFloats) -> None:
         self._queries = queries
-        self._tiled = queries.dtype == np.float32 and len(queries) >= TILED_QUERIES
+        least = TILED_BYTES if isinstance(keys, ScaledRows) else TILED_HALVES
+        self._tiled = queries.dtype == np.float32 and len(queries) >= least
         self._turned = turned_queries(queries) if self._tiled else queries
 
     def __call__(self, keys: Vectors, out: AnyFloats) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from hippogpu.config import IndexConfig, VectorType
 from hippogpu.embed import Embedder, count_truncated
 from hippogpu.embed.encode import BATCH_TEXTS, encoded_blocks, reading_work
-from hippogpu.precision import ScaledRows, Vectors, rounded
+from hippogpu.precision import Vectors, arrays_of, empty_rows, kind_of, rounded
 from hippogpu.store import Passages, StoredVectors
 from hippogpu.store.files import Entry
 from hippogpu.store.text_keys import Keys, first_of_equal, keys_of_block
@@ -221,10 +221,13 @@ def _keeper(known: StoredVectors, places: Longs) -> Iterator[_Keeper]:
 
 
 def _joined(parts: Sequence[Vectors]) -> Vectors:
-    if isinstance(parts[0], ScaledRows):
-        return ScaledRows(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-    whole: Vectors = np.concatenate(parts)
-    return whole
+    rows, width = sum(part.shape[0] for part in parts), parts[0].shape[1]
+    made, first = empty_rows(rows, width, kind_of(parts[0])), 0
+    for part in parts:
+        for into, values in zip(arrays_of(made), arrays_of(part), strict=True):
+            into[first : first + len(values)] = values
+        first += part.shape[0]
+    return made
 
 
 def _written(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import pyarrow as pa
 from hippogpu.config import VectorType
 from hippogpu.disk import failures_of, sync_folder
 from hippogpu.errors import IndexDamagedError
-from hippogpu.precision import Vectors, empty_rows, float_rows, kind_of, part, rounded
+from hippogpu.precision import Vectors, arrays_of, empty_rows, float_rows, kind_of, part, rounded
 from hippogpu.store.columns import read_columns
 from hippogpu.store.files import Entry, write_array
 from hippogpu.store.mapped import damaged, mapped, read_array
@@ -90,7 +90,7 @@ class StoredVectors:
             source = self._sources[int(number)]
             picked = part(source.rows, places[here] & ((1 << _SHIFT) - 1))
             picked = picked if source.kind == kind else rounded(float_rows(picked, slice(None)), kind)
-            for into, values in zip(_arrays(made), _arrays(picked), strict=True):
+            for into, values in zip(arrays_of(made), arrays_of(picked), strict=True):
                 into[here] = values
         return made
 
@@ -159,7 +159,3 @@ class StoredVectors:
 
 def _places(source: int, rows: int) -> Longs:
     return np.arange(rows, dtype=np.int64) + (source << _SHIFT)
-
-
-def _arrays(vectors: Vectors) -> Iterable[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
-    return vectors if isinstance(vectors, tuple) else (vectors,)
