@@ -19,8 +19,8 @@ from hippogpu.methods.hippo.words import (
     word_weights,
 )
 from hippogpu.methods.lexical import asked_words, word_counts
-from hippogpu.methods.loaded import Loaded
-from hippogpu.types import AnyFloats, AnyInts, Bools, Ints, Ragged
+from hippogpu.methods.loaded import Loaded, min_max
+from hippogpu.types import AnyFloats, AnyInts, Bools, Floats, Ints, Ragged
 
 EVIDENCE = ("dense", "words", "facts", "names", "near", "title", "pair", "rest")
 """The kinds of evidence, in the order of the columns of Pooled.evidence.
@@ -37,13 +37,40 @@ rest  : weight of the question's words that it has and the leader of the graph's
 
 # A thousandth of the greatest mass is as good as none.
 _FLOOR = 1e-3
+# Questions whose texts are looked at together.
+_AT_ONCE = 2
 
 
 class Texts(NamedTuple):
-    """What texts say of every passage, (B, P): min-max cosines, and both cosines and words."""
+    """What texts say of every passage: products of vectors and BM25, both (B, P), low and high (B,) of the products.
 
-    dense: AnyFloats
-    nearest: AnyFloats
+    weight is the factor of the words.
+    """
+
+    products: AnyFloats
+    lexical: Floats
+    low: AnyFloats
+    high: AnyFloats
+    weight: float
+
+    def some(self, rows: slice) -> Texts:
+        """Those of some of the questions."""
+        return Texts(self.products[rows], self.lexical[rows], self.low[rows], self.high[rows], self.weight)
+
+    @property
+    def dense(self) -> AnyFloats:
+        """Min-max cosines, (B, P) float64."""
+        return min_max(self.products, self.low, self.high)
+
+    @property
+    def nearest(self) -> AnyFloats:
+        """Both together, words as a share of the greatest, (B, P) float64."""
+        return self.dense + self.weight * lexical_shares(self.lexical, self.lexical.max(axis=1))
+
+
+def lexical_shares(scores: Floats, most: Floats) -> AnyFloats:
+    """BM25 as a share of the greatest of its row, (B, any) float64; most (B,)."""
+    return scores / np.maximum(most[:, None].astype(np.float64), np.finfo(float).tiny)
 
 
 class Pooled(NamedTuple):
@@ -64,17 +91,22 @@ class _Tables(NamedTuple):
 
 
 def gather(
-    loaded: Loaded, questions: Sequence[str], texts: Texts, masses: Masses, *, config: SearchConfig
+    loaded: Loaded, questions: Sequence[str], texts: Texts, masses: Masses, order: AnyFloats, *, config: SearchConfig
 ) -> list[Pooled]:
-    """The pool of each question, the first passages by the graph and those by the texts, with its evidence."""
-    total = masses.total(config)
+    """The pool of each question, the first passages by the graph and those by the texts, with its evidence.
+
+    order : what the graph says of every passage, Masses.total
+    """
     tables = _Tables(
         passages_of_words(loaded),
         word_weights(loaded, config),
         word_counts(loaded).titles,
         telling_mentions(loaded),
     )
-    by_graph, by_text = (_first(loaded, scores, config.pool) for scores in (total, texts.nearest))
+    by_graph = first_of(loaded, order, config.pool)
+    by_text = np.concatenate(
+        [first_of(loaded, texts.some(rows).nearest, config.pool) for rows in _few(len(questions))], axis=0
+    )
     asked = asked_words(loaded, questions, config)
     pools = [np.union1d(one, two).astype(np.int32) for one, two in zip(by_graph, by_text, strict=True)]
     columns = [_of_walks(texts, masses, pool, i) for i, pool in enumerate(pools)]
@@ -92,16 +124,24 @@ def gather(
     return [one for one in pooled if one is not None]
 
 
-def _first(loaded: Loaded, scores: AnyFloats, count: int) -> Ints:
+def _few(questions: int) -> Iterator[slice]:
+    """Some questions at a time, so that what is worked out of all passages for them is small beside the rest."""
+    return (slice(start, start + _AT_ONCE) for start in range(0, questions, _AT_ONCE))
+
+
+def first_of(loaded: Loaded, scores: AnyFloats, count: int) -> Ints:
+    """The first passages of each question by their scores (B, P), (B, count) or all, ties by lower row."""
     return loaded.backend.get(loaded.backend.select(loaded.backend.put(scores), count))  # type: ignore[return-value]
 
 
 def _of_walks(texts: Texts, masses: Masses, pool: Ints, question: int) -> AnyFloats:
     """The columns dense, facts, names and near, with zeros where words will speak. (m, 8) float64."""
     evidence = np.zeros((len(pool), len(EVIDENCE)))
-    evidence[:, 0] = texts.dense[question, pool]
+    here = slice(question, question + 1)
+    evidence[:, 0] = min_max(texts.products[here, pool], texts.low[here], texts.high[here])[0]
     for column, mass in ((2, masses.facts), (3, masses.names)):
-        evidence[:, column] = log_share(mass[question, pool], float(mass[question].max(initial=0.0)))
+        few = mass[question, pool].astype(np.float64)
+        evidence[:, column] = log_share(few, float(mass[question].max(initial=0.0)))
     most = float(masses.passages[question].max(initial=0.0))
     evidence[:, 4] = masses.passages[question, pool] / most if most > 0 else 0.0
     return evidence

@@ -33,15 +33,18 @@ class Starts(NamedTuple):
 
 
 class Masses(NamedTuple):
-    """G·seeds of each kind at every passage, (B, P) each, in the units of the seeds."""
+    """G·seeds of each kind at every passage, (B, P) each, in the units of the seeds; as exact as they were found."""
 
     facts: AnyFloats
     names: AnyFloats
     passages: AnyFloats
 
     def total(self, config: SearchConfig) -> AnyFloats:
-        """What the graph says of every passage: the order in which it would rank them, (B, P)."""
-        return self.facts + config.name_weight * self.names + self.passages
+        """What the graph says of every passage: the order in which it would rank them, (B, P) float64."""
+        whole: AnyFloats = np.multiply(self.names, config.name_weight, dtype=np.float64)
+        whole += self.facts
+        whole += self.passages
+        return whole
 
 
 def walk_from(loaded: Loaded, queries: Queries, starts: Starts, config: SearchConfig) -> Masses:
@@ -87,15 +90,16 @@ def _pushed(loaded: Loaded, vectors: Floats, seeds: Starting, starts: Starts, co
     diffused, backend, passages = loaded.diffused, loaded.backend, len(loaded.snapshot.passages)
     assert diffused is not None
     facts, names, lexical = (
-        backend.push(loaded.graph, some, passages=passages, damping=config.damping, epsilon=config.push_epsilon).astype(
-            np.float64
-        )
+        backend.push(loaded.graph, some, passages=passages, damping=config.damping, epsilon=config.push_epsilon)
         for some in seeds
     )
     slope, offset = dense_line(loaded, starts, config)
-    dense = slope[:, None] * backend.get(backend.scores(vectors, diffused.vectors)).astype(np.float64)
-    dense += offset[:, None] * backend.get(diffused.ones)
-    return Masses(facts, names, dense + lexical)
+    rest = slope[:, None] * backend.get(backend.scores(vectors, diffused.vectors))
+    ones = backend.get(diffused.ones)
+    for row, least in zip(rest, offset, strict=True):
+        row += least * ones
+    rest += lexical
+    return Masses(facts, names, rest)
 
 
 def _walked(
