@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hippogpu.capacity.counts import WORD_BYTES, Counts, text_table_bytes
+from hippogpu.capacity.counts import Counts, text_table_bytes
 from hippogpu.config import IndexConfig, SearchConfig, VectorType
 
 NUMBER_BYTES: dict[VectorType, int] = {"float32": 4, "float16": 2, "int8": 1}
@@ -93,11 +93,6 @@ def _made(counts: Counts, search: SearchConfig, *, graph: bool) -> list[Array]:
     return made
 
 
-def batch_bytes(counts: Counts, questions: int, *, node_bytes: int = 64, passage_bytes: int = 72) -> int:
-    """Working memory of a batch: rows of all nodes while questions walk, rows of all passages for their scores."""
-    return questions * (node_bytes * counts.nodes + passage_bytes * counts.passages)
-
-
 def step_bytes(counts: Counts, columns: int) -> int:
     """Bytes that one step of a walk moves, by the upper count of docs/ppr.md: each neighbour's row is read anew."""
     return counts.nonzeros * (counts.id_bytes + 4 + 4 * columns) + 8 * columns * counts.nodes
@@ -107,22 +102,17 @@ def fact_cells(facts: int, width: int) -> list[Array]:
     """The files of the facts in cells: centroids, where each cell begins, facts by cell, their bytes, codebooks."""
     # Numba is loaded when cells are planned, not before.
     from hippogpu.nearest.quantising import cells_for, pieces_for
-    from hippogpu.store.fact_cells import CODE_VALUES
+    from hippogpu.store.fact_cells import CODE_VALUES, FACT_CELLS
 
     cells, (pieces, size) = cells_for(facts, width), pieces_for(width)
-    return [
-        _file("fact_centroids", cells, width, 4),
-        _file("fact_cells", cells + 1, 1, 8),
-        _file("cell_facts", facts, 1, 4),
-        _file("fact_codes", facts, pieces, 1),
-        _file("fact_codebooks", pieces * CODE_VALUES, size, 4),
-    ]
+    shapes = ((cells, width, 4), (cells + 1, 1, 8), (facts, 1, 4), (facts, pieces, 1), (pieces * CODE_VALUES, size, 4))
+    return [_file(role, *shape) for role, shape in zip(FACT_CELLS, shapes, strict=True)]
 
 
 def word_files(counts: Counts) -> list[Array]:
     """The files of the words: which passages have each, how often, and which stand in titles."""
     return [
-        _table("words", WORD_BYTES * counts.vocabulary, counts.vocabulary, columns=1, numbers=0),
+        _table("words", counts.word_bytes, counts.vocabulary, columns=1, numbers=0),
         _file("word_indptr", counts.vocabulary + 1, 1, 8),
         _file("word_passages", counts.words, 1, 4),
         _file("word_counts", counts.words, 1, 1),

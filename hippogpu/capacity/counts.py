@@ -13,8 +13,6 @@ from hippogpu.store.files import Entry
 MOST_PASSAGES = 10**12
 WORDS_POWER = 0.75
 """Different words grow as this power of the passages: 17,746 in 1,890 and 25,950 in 3,141 passages of MuSiQue."""
-WORD_BYTES = 8
-"""UTF-8 bytes of a word, all different words alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,7 @@ class Proportions:
     words       different words of a passage
     title_words words of its title
     vocabulary  different words of all passages ÷ P^0.75, by which they grow
+    word_bytes  of a word, all different words alike
     log_bytes   of a passage's line in the extraction log
     ids_bytes, passages_bytes, phrases_bytes, facts_bytes : UTF-8 bytes of all texts of that table, a passage
     """
@@ -49,6 +48,7 @@ class Proportions:
     words: float = 55.0
     title_words: float = 2.9
     vocabulary: float = 63.0
+    word_bytes: float = 8.0
     log_bytes: float = 1200.0
     ids_bytes: float = 28.0
     passages_bytes: float = 525.0
@@ -71,7 +71,10 @@ passages of MuSiQue's two small sets."""
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The same for a whole index, in whole numbers. nodes = passages + phrases; nonzeros = 2 · edges."""
+    """The same for a whole index, in whole numbers; vocabulary and word_bytes are of all different words.
+
+    nodes = passages + phrases; nonzeros = 2 · edges.
+    """
 
     passages: int
     ids: int
@@ -86,6 +89,7 @@ class Counts:
     words: int
     title_words: int
     vocabulary: int
+    word_bytes: int
     log_bytes: int
     ids_bytes: int
     passages_bytes: int
@@ -112,6 +116,7 @@ def foreseen(passages: int, proportions: Proportions = PUBLISHED) -> Counts:
         raise UsageError(f"An index is planned for 1 to {MOST_PASSAGES:,} passages. Got {passages:,}.")
     counts = {item.name: round(passages * getattr(proportions, item.name)) for item in fields(proportions)}
     counts["vocabulary"] = round(proportions.vocabulary * passages**WORDS_POWER)
+    counts["word_bytes"] = round(proportions.word_bytes * counts["vocabulary"])
     return Counts(passages, **counts)
 
 
@@ -123,6 +128,7 @@ def counted(manifest: Manifest) -> Counts:
     files, counts = manifest.files, manifest.counts
     worded = "words" in files
     ids, passages, phrases, facts = (counts[name] for name in ("ids", "passages", "phrases", "facts"))
+    vocabulary = files["words"].shape[0] if worded else round(PUBLISHED.vocabulary * passages**WORDS_POWER)
     return Counts(
         passages=passages,
         ids=ids,
@@ -136,7 +142,10 @@ def counted(manifest: Manifest) -> Counts:
         edges=counts["edges"],
         words=_rows(files, "word_passages") if worded else round(passages * PUBLISHED.words),
         title_words=_rows(files, "title_words") if worded else round(passages * PUBLISHED.title_words),
-        vocabulary=files["words"].shape[0] if worded else round(PUBLISHED.vocabulary * passages**WORDS_POWER),
+        vocabulary=vocabulary,
+        word_bytes=_texts(files, "words", vocabulary, columns=1, numbers=0)
+        if worded
+        else round(PUBLISHED.word_bytes * vocabulary),
         log_bytes=round(passages * PUBLISHED.log_bytes),
         ids_bytes=_texts(files, "ids", ids, columns=3, numbers=1),
         passages_bytes=_texts(files, "passages", passages, columns=2, numbers=0),
@@ -151,6 +160,7 @@ def proportions_of(counts: Counts) -> Proportions:
         raise UsageError("The index holds no passage, so it has no proportions. Name another for --like.")
     found = {item.name: getattr(counts, item.name) / counts.passages for item in fields(PUBLISHED)}
     found["vocabulary"] = counts.vocabulary / counts.passages**WORDS_POWER
+    found["word_bytes"] = counts.word_bytes / max(counts.vocabulary, 1)
     return replace(PUBLISHED, **found)
 
 

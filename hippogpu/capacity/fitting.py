@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hippogpu.capacity.arrays import Array, batch_bytes, served
+from hippogpu.capacity.arrays import Array, served
+from hippogpu.capacity.asking import held_bytes
 from hippogpu.capacity.counts import Counts
 from hippogpu.capacity.devices import FREE_SHARE, Device
 from hippogpu.config import IndexConfig, RunConfig, SearchConfig, as_mapping, with_values
@@ -79,7 +80,8 @@ def needed_bytes(
     A file that the host maps counts as memory: without it each question would read it from the disk.
     """
     arrays = served(counts, width, config, search, diffused=diffused)
-    work = max(run.budget_bytes, batch_bytes(counts, 1))
+    walks = not diffused and search.method not in ("dense", "bm25")
+    work = max(run.budget_bytes, held_bytes(counts, search.method, walks=walks))
     return work + sum(array.bytes for array in arrays if _is_held(array, config, is_gpu=is_gpu))
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hippogpu.capacity.arrays import Array, batch_bytes, index_files, served
-from hippogpu.capacity.asking import BATCH, Question, questions, questions_at_once
+from hippogpu.capacity.arrays import Array, index_files, served
+from hippogpu.capacity.asking import BATCH, Question, held_bytes, questions
 from hippogpu.capacity.counts import Counts
 from hippogpu.capacity.devices import FREE_SHARE, Device, device_from_name
 from hippogpu.capacity.encoders import PlannedEncoder
@@ -76,7 +76,7 @@ def plan_index(
         times,
         peaks(counts, width, config, run, diffused=diffused),
         questions(counts, width, config, search, device, budget_bytes=run.budget_bytes),
-        questions_at_once(counts, run.budget_bytes),
+        max(1, run.budget_bytes // max(1, held_bytes(counts, "hippo2", walks=True))),
         4 * width * (counts.passages + counts.phrases + counts.facts),
         counts.log_bytes,
         fits,
@@ -94,7 +94,11 @@ def _recommended(
     if config.synonym_search == "exact" and (synonyms or 0.0) > TOO_LONG_S:
         index["synonym_search"] = "cells"
     spare = int(FREE_SHARE * device.memory_bytes) - fit.with_settings_bytes + run.budget_bytes
-    budget = max(_LEAST_BUDGET, min(batch_bytes(counts, BATCH), _MOST_BUDGET, spare // 2)) // 2**20 * 2**20
+    budget = (
+        max(_LEAST_BUDGET, min(BATCH * held_bytes(counts, "hippo2", walks=True), _MOST_BUDGET, spare // 2))
+        // 2**20
+        * 2**20
+    )
     tables: dict[str, dict[str, str | int]] = {"index": index} if index else {}
     changes = budget > run.budget_bytes or spare < run.budget_bytes
     return tables | ({"run": {"budget_bytes": budget}} if changes else {})

@@ -21,6 +21,8 @@ class Rates:
     cells_gflops      GFLOP/s of the smaller products by which phrases are compared in cells
     exact_pairs       synonyms whose cosine is worked out again in float64
     encode_gflops     GFLOP/s of an encoder's products, in 16 bits on a card
+    scan_gbs          GB/s of the bytes of facts in cells that one core looks up
+    cores             processors that questions of a batch are spread over
     walk_edges        edges times questions of a walk of 32 questions, at a million nodes
     walk_edges_alone  the same for one question
     push_edges        edges that a push touches
@@ -43,16 +45,18 @@ class Rates:
     cells_gflops: float = 40.0
     exact_pairs: float = 2.0e6
     encode_gflops: float = 100.0
+    scan_gbs: float = 1.0
+    cores: float = 2.0
     walk_edges: float = 4.5e9
     walk_edges_alone: float = 3.4e8
     push_edges: float = 4.0e7
     diffuse_edges: float = 1.5e9
     decline: float = 0.3
     sort_keys: float = 1.2e7
-    tabulate_facts: float = 8.0e4
+    tabulate_facts: float = 1.0e5
     count_words: float = 1.5e6
     write_gbs: float = 0.6
-    replay_passages: float = 1.0e4
+    replay_passages: float = 2.5e4
     spacy_passages: float = 160.0
     llm_tokens: float = 7400.0
     text_ms: float = 0.25

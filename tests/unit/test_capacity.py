@@ -81,6 +81,7 @@ def with_texts(root: Path) -> Counts:
         passages_bytes=letters(passages.wholes, passages.extractors),
         phrases_bytes=letters(snapshot.tables.phrases),
         facts_bytes=letters(facts.predicate, facts.text),
+        word_bytes=letters(snapshot.words.words) if snapshot.words else 0,
     )
 
 
