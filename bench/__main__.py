@@ -26,6 +26,7 @@ from bench.shards import shards, shards_report
 from bench.spacy_quality import spacy
 from bench.synonyms import synonyms
 from bench.throughput import throughput
+from bench.vector_types import vector_types
 from bench.vectors import vectors, vectors_report
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False)
@@ -53,6 +54,7 @@ app.command("shards-report")(shards_report)
 app.command("spacy")(spacy)
 app.command("synonyms")(synonyms)
 app.command("throughput")(throughput)
+app.command("vector-types")(vector_types)
 app.command("vectors")(vectors)
 app.command("vectors-report")(vectors_report)
 app.add_typer(scale, name="scale")
