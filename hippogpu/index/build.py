@@ -124,6 +124,7 @@ def build(
             known=None if stored is None or anew else known_synonyms(stored),
             budget_bytes=run.budget_bytes,
             scratch=root / BUILDING / "synonyms",
+            backend=run.backend,
             on_progress=stages.progress,
         )
     with stages("graph"):
