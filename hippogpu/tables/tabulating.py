@@ -14,7 +14,6 @@ import numpy as np
 from hippogpu.config import IndexConfig
 from hippogpu.tables.facts import FactBlock, fact_blocks
 from hippogpu.tables.mentions import mention_blocks
-from hippogpu.tables.merged import merged_tables
 from hippogpu.tables.reading import EMPTY_END, NO_TEXT, Gathering, Run, fact_text, rows_of
 from hippogpu.tables.scratch import stored_run, write_run
 from hippogpu.types import Edges, Facts, Ints, Ragged, Record, Tables, UserEdge
@@ -58,6 +57,9 @@ def tabulate(
     if scratch is None or len(runs) == 1:
         phrases, facts, numbers = _in_memory(runs[0], named, config)
     else:
+        # It loads Arrow's functions, which take a tenth of a second: only where runs are to be merged.
+        from hippogpu.tables.merged import merged_tables
+
         phrases, facts, numbers = merged_tables(runs, named, config, scratch, budget_bytes)
     statements = Ragged(rows_of(counts), numbers)
     user_edges = _placed(edges, rows, phrases, len(counts))
