@@ -12,9 +12,15 @@ from hippogpu.capacity import PUBLISHED, Counts, IndexPlan, device_from_name, en
 from hippogpu.capacity.counts import WORDS_POWER, text_table_bytes
 from hippogpu.config import IndexConfig, with_values
 
-RESULTS, PAGE = Path("bench/results/scale.json"), Path("docs/capacity.md")
+RESULTS, PROCESSOR, PAGE = (
+    Path("bench/results/scale.json"),
+    Path("bench/results/capacity.json"),
+    Path("docs/capacity.md"),
+)
+"""Indexes of the scale bench; and two that were made on a machine that was never quiet, timed by the processor."""
+
 BYTES_WITHIN, TIMES_WITHIN = 0.2, 2.0
-QUIET, LEAST_S, LEAST_MS, LEAST_BYTES = 2.5, 2.0, 1.0, 2**28
+QUIET, LEAST_S, LEAST_MS, LEAST_BYTES, LEAST_PROCESSOR_S = 2.5, 2.0, 1.0, 2**28, 5.0
 """Times count where the load before was less; shorter ones are start-up, smaller peaks are the program's own."""
 _BLOCK = re.compile(r"(<!-- capacity tables -->\n).*(<!-- /capacity tables -->)", re.DOTALL)
 
@@ -42,12 +48,17 @@ class Row(NamedTuple):
 
 def capacity() -> None:
     """Write the tables of docs/capacity.md that hold the plans to the measurements of bench/results/scale.json."""
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_tables(text, json.loads(RESULTS.read_text(encoding="utf-8"))), encoding="utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), *stored_results(Path())), encoding="utf-8")
 
 
-def with_tables(text: str, results: Mapping[str, Any]) -> str:
-    return _BLOCK.sub(lambda found: f"{found[1]}\n{tables(results)}\n{found[2]}", text)
+def stored_results(root: Path) -> list[Mapping[str, Any]]:
+    """The results that are there, under the root of a checkout."""
+    paths = [root / path for path in (PROCESSOR, RESULTS)]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def with_tables(text: str, *results: Mapping[str, Any]) -> str:
+    return _BLOCK.sub(lambda found: f"{found[1]}\n{tables(*results)}\n{found[2]}", text)
 
 
 def rows(results: Mapping[str, Any]) -> list[Row]:
@@ -76,6 +87,11 @@ def _building(name: str, case: Mapping[str, Any], plan: IndexPlan) -> Iterator[R
             seconds, quiet = case["stages"]["diffuse"]["wall_s"], case["stages"]["diffuse"]["load_before"] < QUIET
         if stage.seconds is not None and seconds is not None and seconds >= LEAST_S:
             yield Row(name, stage.name, "s", stage.seconds, seconds, held=quiet)
+    for stage in plan.stages:
+        spent = took.get("processor_s", {}).get(stage.name, 0.0)
+        if stage.seconds is not None and spent >= LEAST_PROCESSOR_S:
+            cores = plan.device.rates.cores
+            yield Row(name, f"{stage.name}, processor time ÷ {cores:.0f}", "s", stage.seconds, spent / cores, held=True)
     whole, most = max(peaks.values()), took["anon_bytes"]
     if most >= LEAST_BYTES:
         # What an allocator keeps of what was freed is no formula's: shown, and not held.
@@ -141,9 +157,9 @@ def counts_of(case: Mapping[str, Any]) -> Counts:
     )
 
 
-def tables(results: Mapping[str, Any]) -> str:
+def tables(*results: Mapping[str, Any]) -> str:
     lines = ["| index | what | planned | measured | planned ÷ measured |", "|---|---|---|---|---|"]
-    for row in rows(results):
+    for row in (row for one in results for row in rows(one)):
         mark = "" if row.held else " (busy)" if row.unit != "bytes" else ""
         values = [f"{_shown(value, row.unit)}" for value in (row.planned, row.measured)]
         lines.append(f"| {row.case} | {row.what} | {values[0]} | {values[1]}{mark} | {row.ratio:.2f} |")

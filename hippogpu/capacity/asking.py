@@ -20,7 +20,7 @@ HIPPO_PUSHES = 3
 # Python's own work on a question (names, seeds, hits), and what hippo adds for words and pairs in its pool.
 QUESTION_MS, POOL_MS = 0.4, 3.0
 # Bytes that a question holds: of each node while it walks (searcher), and of each passage for its scores.
-NODE_BYTES, PASSAGE_BYTES, HIPPO_PASSAGE_BYTES = 64, 32, 72
+NODE_BYTES, PASSAGE_BYTES, HIPPO_PASSAGE_BYTES = 64, 32, 40
 
 
 class Question(NamedTuple):

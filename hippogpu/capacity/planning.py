@@ -15,6 +15,7 @@ from hippogpu.capacity.fitting import Fit, fitted
 from hippogpu.capacity.peaks import Peak, peaks
 from hippogpu.capacity.stages import Stage, stages
 from hippogpu.config import ExtractorName, IndexConfig, RunConfig, SearchConfig, with_values
+from hippogpu.store.segments import row_bytes
 
 SIZES_SHOWN = ("gpu:24", "gpu:80", "gpu:141", "cpu:24", "cpu:64")
 """Devices that every plan is held against, beside its own."""
@@ -29,7 +30,7 @@ class IndexPlan(NamedTuple):
     """What an index takes.
 
     files, served : arrays on disk, and those that questions read · stages, peaks : of a first build, on the device
-    building_bytes: disk that a build needs beyond the files: encoded vectors that no commit holds yet, in float32
+    building_bytes: disk that a build needs beyond the files: encoded vectors that no commit holds yet
     log_bytes     : of the extraction log
     fits          : what serving takes of each device · settings : by table of the configuration, those recommended
     notes         : what ends or is not known at this size
@@ -77,12 +78,22 @@ def plan_index(
         peaks(counts, width, config, run, diffused=diffused),
         questions(counts, width, config, search, device, budget_bytes=run.budget_bytes),
         max(1, run.budget_bytes // max(1, held_bytes(counts, "hippo2", walks=True))),
-        4 * width * (counts.passages + counts.phrases + counts.facts),
+        _building_bytes(counts, width, config),
         counts.log_bytes,
         fits,
         _recommended(counts, fits[0], times, config, run, device),
         _notes(counts, times, fits[0]),
     )
+
+
+def _building_bytes(counts: Counts, width: int, config: IndexConfig) -> int:
+    """Vectors while they are encoded: in the type in which they will be stored, each beside the key of its text."""
+    rows = (
+        (counts.passages, config.passage_vectors),
+        (counts.phrases, config.phrase_vectors),
+        (counts.facts, config.fact_vectors),
+    )
+    return sum(count * row_bytes(kind, width) for count, kind in rows)
 
 
 def _recommended(
