@@ -48,7 +48,9 @@ def vector_types(
     stored: dict[VectorType, Vectors] = {kind: _stored(rows, kind) for kind in get_args(VectorType)}
     asked = unit_rows(max(BATCHES), width, random)
     checks = [check for kind, vectors in stored.items() for check in _checks(kind, vectors, asked)]
-    result: dict[str, Any] = {"bench": "vector-types", "machine": machine(), "keys": keys, "width": width}
+    words = f"python -m bench vector-types --keys {keys} --passages {passages} --width {width} --repeats {repeats}"
+    result: dict[str, Any] = {"bench": "vector-types", "command": words, "machine": machine()}
+    result |= {"keys": keys, "passages": passages, "width": width}
     result |= {"passed": all_passed(checks), "checks": [check._asdict() for check in checks]}
     print_checks(checks, console)
     if result["passed"]:
