@@ -132,26 +132,19 @@ def nearest_cells(rows: Floats, centres: Centres, reach: Reach) -> Ints:
 
     They are looked for among the cells of the nearest groups.
     """
-    groups = min(reach.groups, len(centres.groups))
-    near = _greatest(rows @ centres.groups.T, groups)
-    scores = np.full((*near.shape, reach.cells), -np.inf, np.float32)
+    from hippogpu.synonyms.best_kernel import keep_best
+
+    near = _greatest(rows @ centres.groups.T, min(reach.groups, len(centres.groups)))
+    scores = np.full((len(rows), reach.cells), -np.inf, np.float32)
     cells = np.full(scores.shape, -1, np.int32)
     flat = near.ravel()
     order = np.argsort(flat, kind="stable")
     bounds = np.searchsorted(flat[order], np.arange(len(centres.groups) + 1))
     for group in np.unique(flat):
-        row, slot = np.divmod(order[bounds[group] : bounds[group + 1]], groups)
+        row = order[bounds[group] : bounds[group + 1]] // near.shape[1]
         first, last = centres.starts[group], centres.starts[group + 1]
-        products = rows[row] @ centres.cells[first:last].T
-        best = _greatest(products, min(reach.cells, int(last - first)))
-        scores[row, slot, : best.shape[1]] = np.take_along_axis(products, best, axis=1)
-        cells[row, slot, : best.shape[1]] = best + first
-    scores, flat_cells = scores.reshape(len(rows), -1), cells.reshape(len(rows), -1)
-    best = _greatest(scores, reach.cells)
-    best = np.take_along_axis(
-        best, np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable"), axis=1
-    )
-    return np.take_along_axis(flat_cells, best, axis=1)
+        keep_best(rows[row] @ centres.cells[first:last].T, row, int(first), scores, cells)
+    return cells
 
 
 def _greatest(scores: Floats, k: int) -> AnyInts:

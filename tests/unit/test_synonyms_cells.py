@@ -13,7 +13,7 @@ from hippogpu.config.retrieval import VectorType
 from hippogpu.precision import rounded
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.synonyms.cells import cell_steps, sort_into_cells
-from hippogpu.synonyms.centres import Reach, find_centres
+from hippogpu.synonyms.centres import Reach, find_centres, nearest_cells
 from hippogpu.types import Edges
 
 CELLS = IndexConfig(synonym_search="cells")
@@ -121,3 +121,15 @@ def test_progress_rises_to_all_phrases() -> None:
     assert seen == sorted(seen)
     assert seen[-1] == (300, 300)
     assert len(seen) > 3
+
+
+def test_the_nearest_cells_are_the_greatest_products_of_the_nearest_groups() -> None:
+    vectors, reach = circles(700), Reach(8, 6, 4)
+    centres = find_centres(vectors, reach)
+    near = nearest_cells(vectors[:50], centres, reach)
+    for row, found in zip(vectors[:50], near.tolist(), strict=True):
+        groups = np.argsort(-(centres.groups @ row))[:4]
+        seen = np.concatenate([np.arange(centres.starts[group], centres.starts[group + 1]) for group in groups])
+        products = centres.cells[seen] @ row
+        assert found[: len(seen)] == seen[np.argsort(-products)][:6].tolist()
+        assert found[len(seen) :] == [-1] * (6 - len(seen))
