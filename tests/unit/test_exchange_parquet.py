@@ -49,6 +49,13 @@ def test_every_file_of_the_index_has_the_hash_it_had(rich: Path, tmp_path: Path)
     assert verify(tmp_path / "copy.hippo", full=True) == []
 
 
+@pytest.mark.parametrize("kind", ["float16", "int8"])
+def test_vectors_of_fewer_bytes_come_back_bit_for_bit(kind, root: Path, tmp_path: Path) -> None:
+    index_of(root, config=IndexConfig(passage_vectors=kind, phrase_vectors=kind, fact_vectors=kind))
+    import_parquet(tmp_path / "copy.hippo", exported(root))
+    assert hashes(tmp_path / "copy.hippo") == hashes(root)
+
+
 def test_cells_of_facts_are_made_anew_and_are_the_same(root: Path, tmp_path: Path) -> None:
     index_of(root, config=IndexConfig(fact_search="ivfpq", fact_vectors="int8"))
     import_parquet(tmp_path / "copy.hippo", exported(root))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from small_index import PASSAGES, Counting, hashes, index_of, open_index, stating
+from small_index import PASSAGES, Counting, file_of, hashes, index_of, open_index, stating
 
 from hippogpu import IndexConfig, Passage, Record, SearchConfig, Searcher, Triple
 from hippogpu.embed.hashing import HashingEmbedder
+from hippogpu.errors import IndexDamagedError
 from hippogpu.index import encoding
 from hippogpu.precision import ScaledRows, float_rows, kind_of, rounded
 from hippogpu.store import Snapshot, current_manifest, load_snapshot, verify
@@ -162,6 +164,25 @@ def test_an_index_of_each_type_answers_as_one_in_float32(kind, method, tmp_path:
         hits = Searcher.open(root).rank(["who built the engine?"], config=SearchConfig(method=method))[0].hits
         best.append([hit.passage.id for hit in hits[:2]])
     assert best[0] == best[1]
+
+
+@pytest.mark.parametrize("role", ["fact_vectors", "fact_scales"])
+def test_a_flipped_byte_of_int8_rows_is_found(role: str, tmp_path: Path) -> None:
+    index_of(tmp_path / "it", config=all_as("int8"))
+    path = file_of(tmp_path / "it", role)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert any(path.name in line for line in verify(tmp_path / "it", full=True))
+
+
+@pytest.mark.parametrize("role", ["fact_scales", "fact_vectors"])
+def test_int8_rows_without_their_scales_or_numbers_are_refused(role: str, tmp_path: Path) -> None:
+    index_of(tmp_path / "it", config=all_as("int8"))
+    manifest = current_manifest(tmp_path / "it")
+    files = {name: entry for name, entry in manifest.files.items() if name != role}
+    with pytest.raises(IndexDamagedError, match=role):
+        load_snapshot(tmp_path / "it", replace(manifest, files=files))
 
 
 def test_texts_that_repeat_are_told_by_their_first(tmp_path: Path) -> None:
