@@ -40,6 +40,7 @@ def measured_rates(embedder: Embedder | None = None, *, start: Rates = TWO_CORES
         start,
         read_gbs=read,
         product_gflops=product,
+        near_gflops=product,
         walk_edges=together,
         walk_edges_alone=alone,
         diffuse_edges=diffuse,

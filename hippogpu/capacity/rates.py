@@ -17,7 +17,8 @@ class Rates:
     """Work a second.
 
     read_gbs          GB/s of vectors that one question alone is multiplied by
-    product_gflops    GFLOP/s of a product with many rows on both sides (synonyms), or with a batch of 32 questions
+    product_gflops    GFLOP/s of the product of a batch of 32 questions with many vectors
+    near_gflops       GFLOP/s of the products by which all phrases are compared, in 16 bits on a card
     cells_gflops      GFLOP/s of the smaller products by which phrases are compared in cells
     exact_pairs       synonyms whose cosine is worked out again in float64
     encode_gflops     GFLOP/s of an encoder's products, in 16 bits on a card
@@ -42,6 +43,7 @@ class Rates:
 
     read_gbs: float = 16.0
     product_gflops: float = 130.0
+    near_gflops: float = 130.0
     cells_gflops: float = 40.0
     exact_pairs: float = 2.0e6
     encode_gflops: float = 100.0
@@ -97,6 +99,7 @@ def card_rates(bandwidth_gbs: float, gflops: float, tensor_gflops: float, *, hos
         host,
         read_gbs=moved / 1e9,
         product_gflops=SHARE_OF_PEAK * gflops,
+        near_gflops=SHARE_OF_PEAK * tensor_gflops,
         encode_gflops=SHARE_OF_PEAK * tensor_gflops,
         walk_edges=moved / _STEP_BYTES_AN_EDGE,
         walk_edges_alone=moved / 32,

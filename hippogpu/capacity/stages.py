@@ -17,6 +17,8 @@ from hippogpu.synonyms.centres import Reach
 TOKENS_A_PASSAGE = 1047
 _FACT_TEXT_SHARE = 0.82
 CODES = 256
+# A product in 16 bits that is written, compared, and read once more to be listed.
+_PRODUCT_BYTES = 6
 
 
 class Stage(NamedTuple):
@@ -82,13 +84,15 @@ def compared_pairs(phrases: int, config: IndexConfig) -> float:
 
 
 def _synonyms(counts: Counts, width: int, config: IndexConfig, device: Device) -> Stage:
-    pairs = compared_pairs(counts.phrases, config)
-    rates = device.rates
-    rate = rates.cells_gflops if config.synonym_search == "cells" else rates.product_gflops
+    pairs, rates = compared_pairs(counts.phrases, config), device.rates
+    by_cells = config.synonym_search == "cells"
+    seconds = 2 * pairs * width / (1e9 * (rates.cells_gflops if by_cells else rates.near_gflops))
+    if device.is_gpu and not by_cells:
+        # The products of a tile do not stay in a card's cache until those near the threshold are listed.
+        seconds = max(seconds, _PRODUCT_BYTES * pairs / (rates.read_gbs * 1e9))
     # A pair that is found is worked out again in float64, whose vectors come from anywhere in memory.
     again = counts.found / rates.exact_pairs
-    seconds = 2 * pairs * width / (rate * 1e9) + again
-    return Stage("synonyms", seconds, f"{pairs:.3g} pairs of phrases, {config.synonym_search}")
+    return Stage("synonyms", seconds + again, f"{pairs:.3g} pairs of phrases, {config.synonym_search}")
 
 
 def _fact_cells(facts: int, width: int, device: Device) -> Stage:

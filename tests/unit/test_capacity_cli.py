@@ -67,7 +67,7 @@ def test_settings_of_a_configuration_change_the_sizes(tmp_path: Path) -> None:
 
 
 def test_rates_change_the_times(tmp_path: Path) -> None:
-    (tmp_path / "r.toml").write_text("product_gflops = 1000\n")
+    (tmp_path / "r.toml").write_text("near_gflops = 1000\n")
     slow, quick = planned("--passages", "1000"), planned("--passages", "1000", "--rates", str(tmp_path / "r.toml"))
     seconds = [{stage["name"]: stage["seconds"] for stage in value["stages"]} for value in (slow, quick)]
     assert seconds[1]["synonyms"] < seconds[0]["synonyms"]
