@@ -61,6 +61,8 @@ class CagraRows(NamedTuple):
             return self.beyond.topk(queries, k)
         count = min(max(k, self.shortlist), self.shape[0])
         nearest, farthest = self._candidates(queries, count), self._candidates(-queries, count)
+        if min(map(len, [*nearest, *farthest])) < k:
+            return self.beyond.topk(queries, k)
         best = [best_by_rows(self.rows, query, row, k) for query, row in zip(queries, nearest, strict=True)]
         low = [best_by_rows(self.rows, -query, row, 1)[1][0] for query, row in zip(queries, farthest, strict=True)]
         ids, scores = (np.stack(column) for column in zip(*best, strict=True))
@@ -84,12 +86,15 @@ def cagra_rows(rows: Vectors, backend: Backend, beyond: Nearest) -> CagraRows:
         raise UsageError(
             f'fact_store = "cagra" needs a GPU, and the backend is \'{backend.name}\'. Set fact_store = "own".'
         )
-    cagra: Any = require_extra(
-        "cuvs.neighbors.cagra", package="cuvs-cu13", extra="cuvs13", purpose='fact_store = "cagra" (or set "own")'
-    )
+    cagra = _cagra()
     parameters = cagra.IndexParams(
         metric="inner_product", graph_degree=DEGREE, intermediate_graph_degree=FIRST_DEGREE, build_algo="ivf_pq"
     )
     held = float_rows(rows, slice(None)).astype(np.float16)
     index = cagra.build(parameters, held)
     return CagraRows(cagra, index, rows, backend, held.nbytes + 4 * DEGREE * len(held), beyond)
+
+
+def _cagra() -> Any:
+    purpose = 'fact_store = "cagra" (set "own" to do without)'
+    return require_extra("cuvs.neighbors.cagra", package="cuvs-cu13", extra="cuvs13", purpose=purpose)

@@ -16,6 +16,8 @@ from hippogpu.backends.devices import find_device
 from hippogpu.config import RunConfig
 from hippogpu.errors import HippoError, MissingExtraError, UsageError
 from hippogpu.nearest import CellRows, ExactRows, Nearest, near_rows
+from hippogpu.nearest import cagra as cagra_module
+from hippogpu.nearest.cagra import cagra_rows
 from hippogpu.nearest.faiss_gpu import MOST_ON_GPU, Gpus, all_gpus, flat_on, spread
 from hippogpu.nearest.filling import fact_cells
 from hippogpu.precision import Vectors, float_rows, rounded
@@ -112,6 +114,44 @@ def test_without_faiss_the_error_names_the_extra_and_what_to_set(monkeypatch: py
 def test_a_graph_of_cuvs_is_refused_without_a_gpu() -> None:
     with pytest.raises(UsageError, match="needs a GPU"):
         near_rows(unit_rows(7), None, load_backend("cpu"), RunConfig(fact_store="cagra"))
+
+
+def test_without_cuvs_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuvs", None)
+    rows, backend = unit_rows(7), load_backend("cpu")
+    with pytest.raises(MissingExtraError, match="cuvs13"):
+        cagra_rows(rows, SimpleNamespace(name="cuda"), ExactRows(backend, rows))  # type: ignore[arg-type]
+
+
+class Cagra:
+    """Stands for cuVS: an index that finds the rows by a product, as device arrays that are fetched."""
+
+    def IndexParams(self, **given: Any) -> Any:
+        return given
+
+    def SearchParams(self, *, itopk_size: int) -> int:
+        return itopk_size
+
+    def build(self, parameters: Any, rows: Any) -> Any:
+        assert (parameters["metric"], rows.dtype) == ("inner_product", np.float16)
+        return rows.astype(np.float32)
+
+    def search(self, most: int, index: Any, queries: Any, count: int) -> Any:
+        assert (most % 32, most >= count, queries.dtype) == (0, True, np.float16)
+        ids = np.argsort(-(queries.astype(np.float32) @ index.T), axis=1)[:, :count].astype(np.uint32)
+        ids[:, -1] = 2**32 - 1
+        return None, SimpleNamespace(copy_to_host=lambda: ids)
+
+
+def test_what_a_graph_finds_is_compared_by_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cagra_module, "_cagra", Cagra)
+    rows, asked, backend = unit_rows(600), unit_rows(7, seed=1), load_backend("cpu")
+    here = SimpleNamespace(name="cuda", put=backend.put)
+    store = cagra_rows(rows, here, ExactRows(backend, rows))  # type: ignore[arg-type]
+    found, expected = store.looking(probes=1, shortlist=99).topk(asked, 5), truth(rows, asked, 5)
+    np.testing.assert_allclose(found.scores, expected[1], atol=ROUNDING)
+    np.testing.assert_allclose(found.low, expected[2], atol=ROUNDING)
+    assert (found.exact, store.topk(asked, 600).exact) == (False, True)
 
 
 def test_faiss_without_a_gpu_says_so() -> None:

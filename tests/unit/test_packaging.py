@@ -17,7 +17,7 @@ CONFLICTS = {
     for group in project_table()["tool"]["uv"]["conflicts"]
     for pair in combinations([member["extra"] for member in group], 2)
 }
-CUDA12, CUDA13 = {"cuda12", "cugraph12", "cugraph-mg12"}, {"cuda13", "cugraph13", "cugraph-mg13", "vllm"}
+CUDA12, CUDA13 = {"cuda12", "cugraph12", "cugraph-mg12"}, {"cuda13", "cugraph13", "cugraph-mg13", "cuvs13", "vllm"}
 PIN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*==[0-9][A-Za-z0-9.]*( ; python_full_version (<|>=) '3\.\d+')?")
 
 # Where the name to import is not the name to install.
@@ -25,6 +25,7 @@ DISTRIBUTIONS = {
     "cugraph": "cugraph-cu12",
     "cupy": "cupy-cuda12x",
     "cupyx": "cupy-cuda12x",
+    "cuvs": "cuvs-cu13",
     "faiss": "faiss-cpu",
     "pylibcugraph": "pylibcugraph-cu12",
     "sknetwork": "scikit-network",
