@@ -60,7 +60,7 @@ def encode(
 
     A text is encoded once for each type that its vectors are stored in. Windows of texts are encoded one after another,
     the shortest first in each; what they leave in `known` is there after a kill. Beside what known holds, memory is the
-    byte budget and 40 bytes a text. Progress counts characters that the encoder reads.
+    byte budget and some 64 bytes a text. Progress counts characters that the encoder reads.
     """
     # An empty phrase (kept by the oracle profile) is encoded like any other text.
     texts: dict[str, tuple[VectorType, Sequence[str]]] = {
@@ -128,7 +128,9 @@ def _survey(kind: VectorType, parts: Sequence[Sequence[str]], known: StoredVecto
     keys, lengths = _keys_and_lengths(texts)
     places = known.places(keys, kind)
     unknown = np.flatnonzero(places < 0)
-    first = first_of_equal(keys[unknown])
+    keys = keys[unknown] if len(unknown) < len(keys) else keys
+    first = first_of_equal(keys)
+    del keys
     is_first = first == np.arange(len(unknown))
     missing = unknown[is_first]
     same, same_as = unknown[~is_first], unknown[first[~is_first]]

@@ -80,9 +80,12 @@ def sorted_places(keys: Sequence[Keys], places: Sequence[Longs]) -> KeyPlaces:
 def first_of_equal(keys: Keys) -> Longs:
     """For each row the lowest row with the same key, (rows,) int64."""
     order = np.lexsort((keys[:, 1], keys[:, 0]))
-    begins = np.ones(len(keys), bool)
-    begins[1:] = np.any(keys[order[1:]] != keys[order[:-1]], axis=1)
-    first = np.empty(len(keys), np.int64)
-    # The sort is stable: the first of a run is its lowest row.
-    first[order] = order[np.flatnonzero(begins)[np.cumsum(begins) - 1]] if len(keys) else order
+    first, run = np.empty(len(keys), np.int64), 0
+    for start in range(0, len(keys), _FOUND_ROWS):
+        rows = order[start : start + _FOUND_ROWS]
+        before = order[np.maximum(np.arange(start, start + len(rows)) - 1, 0)]
+        begins = np.any(keys[rows] != keys[before], axis=1)
+        runs = np.maximum.accumulate(np.where(begins, np.arange(start, start + len(rows)), run))
+        # The sort is stable: the first of a run is its lowest row.
+        first[rows], run = order[runs], int(runs[-1])
     return first
