@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def asked(index: Path, queries: Path, case: str) -> dict[str, Any]:
     return {
         **spent,
         "single": _figures(single),
-        "batched": _figures([ms / BATCH for ms in batches]),
+        "batched": _figures(batches, BATCH),
         "stages_ms": _stages(alone),
         "batched_stages_ms": _stages(together),
         "questions": len(rows),
@@ -118,7 +118,7 @@ def facts_found(index: Path, queries: Path) -> dict[str, Any]:
             "name": search.name,
             "bytes": search.nbytes,
             "single": _figures(single),
-            "batched": _figures([ms / BATCH for ms in batches]),
+            "batched": _figures(batches, BATCH),
         }
     if "own" in lists:
         value["recall"] = _recall(lists["own"], lists["every"])
@@ -152,18 +152,25 @@ def _recall(own: Sequence[Any], every: Sequence[Any]) -> dict[str, Any]:
     }
 
 
+class _Call(NamedTuple):
+    """Milliseconds of a call: by the clock, and of processor in all threads."""
+
+    ms: float
+    cpu_ms: float
+
+
 def _timed(
     call: Callable[[Any], Any], inputs: Iterator[Any], *, least: int, most: int
-) -> tuple[list[Any], list[float]]:
-    """What the calls gave, and the milliseconds of each: at most so many, and no further ones after a minute."""
+) -> tuple[list[Any], list[_Call]]:
+    """What the calls gave, and the time of each: at most so many, and no further ones after a minute."""
     given, spent = [], []
     ends = time.perf_counter() + SECONDS
     for one in islice(inputs, most):
         if len(spent) >= least and time.perf_counter() > ends:
             break
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         given.append(call(one))
-        spent.append(_since(started))
+        spent.append(_Call(_since(started), 1000 * (time.process_time() - worked)))
     return given, spent
 
 
@@ -173,10 +180,11 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield list(islice(endless, BATCH))
 
 
-def _figures(ms: Sequence[float]) -> dict[str, float]:
-    names = {"median": 50, "p95": 95}
-    found = {name: float(f"{np.percentile(ms, quantile):.4g}") for name, quantile in names.items()}
-    return {**found, "least": float(f"{min(ms):.4g}"), "calls": len(ms)}
+def _figures(calls: Sequence[_Call], questions: int = 1) -> dict[str, float]:
+    """Milliseconds a question, and those of processor, which other work on the machine changes little."""
+    ms, cpu_ms = (np.array(column) / questions for column in zip(*calls, strict=True))
+    found = {"median": np.median(ms), "p95": np.percentile(ms, 95), "least": ms.min(), "cpu": np.median(cpu_ms)}
+    return {**{name: float(f"{value:.4g}") for name, value in found.items()}, "calls": len(calls)}
 
 
 def _stages(rankings: Sequence[Sequence[Any]]) -> dict[str, float]:
