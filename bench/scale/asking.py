@@ -127,8 +127,8 @@ def facts_found(index: Path, queries: Path) -> dict[str, Any]:
 
 def _as_alone(one: Any, other: Any) -> bool:
     """Whether the rankings are one but for the rounding of scores."""
-    scores = [[hit.score for hit in ranking.hits] for ranking in (one, other)]
-    return len(scores[0]) == len(scores[1]) and np.allclose(*scores, rtol=0, atol=SAME * max(map(abs, scores[0])))
+    here, there = (np.array([hit.score for hit in ranking.hits]) for ranking in (one, other))
+    return len(here) == len(there) and np.allclose(here, there, rtol=0, atol=SAME * np.abs(here).max())
 
 
 def _recall(own: Sequence[Any], every: Sequence[Any]) -> dict[str, Any]:
@@ -163,7 +163,8 @@ def _timed(
     call: Callable[[Any], Any], inputs: Iterator[Any], *, least: int, most: int
 ) -> tuple[list[Any], list[_Call]]:
     """What the calls gave, and the time of each: at most so many, and no further ones after a minute."""
-    given, spent = [], []
+    given: list[Any] = []
+    spent: list[_Call] = []
     ends = time.perf_counter() + SECONDS
     for one in islice(inputs, most):
         if len(spent) >= least and time.perf_counter() > ends:
