@@ -89,7 +89,7 @@ class CpuBackend:
             return topk_blockwise(queries, keys, k, budget_bytes=self._budget_bytes, multiply=self.scores)
         from hippogpu.backends.cpu_dense import best_keys
 
-        return best_keys(queries, self.put(keys), k, budget_bytes=self._budget_bytes)
+        return best_keys(queries, put_rows(keys, self._dtype), k, budget_bytes=self._budget_bytes)
 
     def solve(
         self, graph: Graph, seeds: AnyFloats, *, damping: float, steps: int, solver: LinearSolver = "power"
