@@ -31,7 +31,7 @@ KNOWN = {
     "qwen3-embedding-8b": PlannedEncoder("qwen3-embedding-8b", 4096, 7.0e9),
     "nv-embed-v2": PlannedEncoder("nv-embed-v2", 4096, 7.1e9),
 }
-DEFAULT_HASHING_WIDTH, HASHING_SHARE = 256, 0.01
+DEFAULT_HASHING_WIDTH, HASHING_SHARE = 256, 0.006
 _MOST_WIDTH = 1 << 20
 
 

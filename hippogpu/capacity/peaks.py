@@ -9,12 +9,12 @@ from hippogpu.config import IndexConfig, RunConfig
 from hippogpu.diffuse import columns_at_once
 
 # Python, NumPy, compiled loops and an encoder, before anything of the corpus is held.
-PROGRAM_BYTES = 280 * 2**20
+PROGRAM_BYTES = 160 * 2**20
 # Of each passage while it is indexed, beside its text: its id, title and places in Python's lists and dictionaries.
 _PASSAGE_BYTES = 500
 _TEXT_BYTES, _GRAPH_NODE_BYTES, _GRAPH_MENTION_BYTES, _GRAPH_FACT_BYTES = 40, 16, 8, 4
 """Of each text that is encoded (index.encoding); of nodes, mentions and facts while the graph is made (graph)."""
-_STATEMENT_BYTES, _LETTER_BYTES, _EDGE_BYTES, _WORD_BYTES = 600, 16, 16, 16
+_STATEMENT_BYTES, _LETTER_BYTES, _EDGE_BYTES, _WORD_BYTES = 300, 2, 16, 100
 """Of what a stage works with while all of it fits its budget: statements, letters, non-zeros, words."""
 # Bytes of one column and node while a diffusion works (diffuse).
 _COLUMN_BYTES = 44
