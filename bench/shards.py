@@ -40,6 +40,7 @@ class Case(NamedTuple):
     seeds: Seeds
     gold: list[Ints]
     schemes: tuple[Scheme, ...]
+    synonyms: int
 
 
 def shards(
@@ -49,6 +50,7 @@ def shards(
     passages: Annotated[int, typer.Option(help="A synthetic graph of so many passages instead.")] = 0,
     count: Annotated[int, typer.Option(help="Questions asked.")] = 64,
     split_into: Annotated[str, typer.Option(help="Numbers of shards.")] = "2,4,8,16,32,64",
+    name: Annotated[str, typer.Option(help="What the case is called (default: the index and the questions).")] = "",
     json_path: Annotated[Path, typer.Option("--json", help="This file is updated.")] = RESULTS,
 ) -> None:
     """Split an index, walk each shard by itself, and compare with the whole."""
@@ -62,7 +64,7 @@ def shards(
     held: dict[str, Any] = {"bench": "shards", "cases": {}}
     if json_path.exists():
         held = json.loads(json_path.read_text(encoding="utf-8"))
-    held["cases"][case.name] = result
+    held["cases"][name or case.name] = result
     write_json(json_path, held)
 
 
@@ -98,6 +100,7 @@ def measured(case: Case, numbers: Sequence[int]) -> dict[str, Any]:
         "passages": len(case.mentions),
         "phrases": case.graph.nodes - len(case.mentions),
         "nonzeros": case.graph.nonzeros,
+        "synonyms": case.synonyms,
         "questions": len(whole),
         "exact": compared(whole, whole, case.gold),
         "cuts": cuts,
@@ -139,7 +142,16 @@ def _of_index(index: Path, queries: Path, prefix: str, count: int) -> Case:
     world = world_of(snapshot, vectors)
     gold = [np.array([rows[prefix + id_] for id_ in query.supporting], np.int32) for query in asked]
     name = f"{index.stem}, {queries.parent.name}"
-    return Case(name, world, snapshot.graph, snapshot.tables.mentions, seeds_of(world), gold, SCHEMES)
+    return Case(
+        name,
+        world,
+        snapshot.graph,
+        snapshot.tables.mentions,
+        seeds_of(world),
+        gold,
+        SCHEMES,
+        manifest.counts["synonyms"],
+    )
 
 
 def synthetic_case(passages: int, count: int) -> Case:
@@ -166,4 +178,4 @@ def synthetic_case(passages: int, count: int) -> Case:
         np.zeros((count, 0), np.float32),
     )
     schemes = tuple(scheme for scheme in SCHEMES if scheme.facts)
-    return Case(f"synthetic, {passages:,}", world, graph, mentions, seeds, [], schemes)
+    return Case(f"synthetic, {passages:,}", world, graph, mentions, seeds, [], schemes, made.synonyms)

@@ -38,6 +38,7 @@ def _case(name: str, case: Mapping[str, Any]) -> str:
     exact = f", R@5 of the whole {100 * case['exact']['recall']:.1f}" if "recall" in case["exact"] else ""
     told = (
         f"{case['passages']:,} passages, {case['phrases']:,} phrases, {case['nonzeros']:,} non-zeros, "
+        f"{case['synonyms']:,} synonym edges, "
         f"{case['questions']} questions{exact}."
     )
     lines = [f"### {name}\n", told + "\n", *_survival(case, numbers), "", *_cuts(case, numbers), ""]
@@ -77,7 +78,8 @@ def _cuts(case: Mapping[str, Any], numbers: Sequence[int]) -> list[str]:
 def _plans(between: float) -> str:
     head = [
         "passages", "w", "H200 cards", "GB a card", "GB of the phrase graph", "walk, GB sent", "walk, ms of links",
-        "push, kB sent", "gathered, kB", "products, ms", "diffusion, h", "synonyms by cells, h on two cores a card", "hosts, TB",
+        "push, kB sent", "gathered, kB", "products, ms", "diffusion, h", "synonyms by cells, h on two cores a card",
+        "hosts, TB",
     ]  # fmt: skip
     lines = ["### Past one machine\n", *_head(head)]
     for plan in sharded_plans(between=between):
