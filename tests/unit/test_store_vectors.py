@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from hippogpu.errors import StoredIndexError
 from hippogpu.precision import float_rows, rounded
 from hippogpu.store import StoredVectors
 from hippogpu.store.files import write_table
@@ -127,3 +130,35 @@ def test_segments_of_earlier_versions_are_read_and_cleared(tmp_path: Path) -> No
     assert known.get(TEXTS)[1].tolist() == ROWS.tolist()
     known.clear()
     assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["float32", "int8"])
+def test_many_small_blocks_become_few_files_and_keep_their_places(tmp_path: Path, kind) -> None:
+    known, rows = stored(tmp_path), unit_rows(100, 4)
+    places = [known.keep([f"text {n}"], rounded(rows[[n]], kind)) for n in range(100)]
+    assert len(segments(tmp_path)) < 20
+    assert open_segments(tmp_path) < 20
+    for one in (known, stored(tmp_path)):
+        found = one.places(keys_of([f"text {n}" for n in range(100)], 100), kind)
+        back = float_rows(one.rows(found, kind), slice(None))
+        assert np.array_equal(back, float_rows(rounded(rows, kind), slice(None)))
+    assert np.array_equal(known.places(keys_of([f"text {n}" for n in range(100)], 100), kind), np.concatenate(places))
+
+
+def open_segments(folder: Path) -> int:
+    """Open files below a folder."""
+    names = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+    return sum(name.startswith(str(folder)) for name in names)
+
+
+def test_a_segment_that_cannot_be_opened_now_is_not_removed(tmp_path: Path, monkeypatch) -> None:
+    stored(tmp_path).keep(TEXTS, ROWS)
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("hippogpu.store.mapped.os.open", refuse)
+        with pytest.raises(StoredIndexError, match="Too many open files"):
+            stored(tmp_path)
+    assert stored(tmp_path).get(TEXTS)[0].all()
