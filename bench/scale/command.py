@@ -17,7 +17,10 @@ from bench.report import machine, print_rows, write_json
 from bench.scale.asking import CASES
 from bench.scale.cost import Runner, StageFailed, ask_case, build_case, limit_check
 from bench.scale.kills import kill_case
+from bench.scale.page import stored, write_page
+from bench.scale.quality_command import QUALITY, measure_quality
 from bench.scale.stages import BUILDING, COMPACT, EXACT, Case
+from hippogpu.errors import HippoError, UsageError
 
 RESULT = Path("bench/results/scale.json")
 GIB = 2**30
@@ -125,6 +128,47 @@ def kills(
     print_rows(f"kills at {passages:,} passages", columns, rows, console)
     if not result["passed"]:
         raise typer.Exit(1)
+
+
+@app.command()
+def quality(
+    work: Work,
+    data: Annotated[Path, typer.Option("--data", metavar="DIR", help="The sets' folders and 'scale'.")],
+    sizes: Annotated[
+        list[int] | None,
+        typer.Option("--sizes", metavar="N", help="Passages; repeatable. Six sizes up to 50,000 when not given."),
+    ] = None,
+    exact_up_to: Annotated[
+        int, typer.Option("--exact-up-to", metavar="N", help="Beyond this size synonyms are found by cells.")
+    ] = 20_000,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Distractors in the second order: all of modern Wikipedia shuffled.")
+    ] = False,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help=f"Put the cases into this file ({QUALITY}).")
+    ] = None,
+) -> None:
+    """Ask real questions of an index of each size, its passages all real: what each method still finds.
+
+    Every passage is read and encoded once, in a pool under the work folder. A case that was measured stays.
+    """
+    console = Console() if sys.stdout.isatty() else Console(width=150)
+    console.print("A pool of 50,000 passages takes hours to encode on two cores; it goes on where it was killed.")
+    try:
+        passed = measure_quality(work, data, sizes, exact_up_to, mixed=mixed, path=json or QUALITY, console=console)
+    except UsageError as error:
+        raise typer.BadParameter(str(error)) from error
+    except HippoError as error:
+        Console(stderr=True).print(f"[bold red]error:[/] {error}")
+        raise typer.Exit(1) from error
+    if not passed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report() -> None:
+    """Write the generated parts of docs/scale.md and its plot over, from the stored results alone."""
+    write_page(stored(RESULT), stored(QUALITY))
 
 
 def _values(settings: Path | None) -> Mapping[str, Any]:
