@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,40 +38,55 @@ class Stage(NamedTuple):
         }
 
 
+_Held = tuple[dict[str, Stage], dict[str, dict[str, Any]]]
+"""Stages by name, and what was foretold."""
+
+
 class Ledger:
-    """The stages of a work folder by name, kept on disk at every change."""
+    """The stages of a work folder by name, kept on disk at every change; several programs may keep theirs in one."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        held = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
-        self._stages = {name: _stage(value) for name, value in held.get("stages", {}).items()}
-        self.predicted: dict[str, Any] = held.get("predicted", {})
 
     def stage(self, name: str, digest: str) -> Stage:
         """What is known of a stage under these settings; what was done under others is forgotten with the next note."""
-        held = self._stages.get(name)
+        held = self._held()[0].get(name)
         return held if held is not None and held.digest == digest else Stage(digest, (), None)
-
-    def note(self, name: str, stage: Stage) -> None:
-        self._stages[name] = stage
-        self._write()
 
     def finished(self) -> dict[str, Stage]:
         """The stages that are done, by name."""
-        return {name: stage for name, stage in self._stages.items() if stage.said is not None}
+        return {name: stage for name, stage in self._held()[0].items() if stage.said is not None}
+
+    @property
+    def predicted(self) -> dict[str, dict[str, Any]]:
+        """What was foretold of each case, by stage."""
+        return self._held()[1]
+
+    def note(self, name: str, stage: Stage) -> None:
+        with self._changing() as (stages, _):
+            stages[name] = stage
 
     def predict(self, name: str, value: Mapping[str, Any]) -> None:
         """Keeps predictions by stage; one that was made before stays as it was."""
-        self.predicted[name] = {**value, **self.predicted.get(name, {})}
-        self._write()
+        with self._changing() as (_, predicted):
+            predicted[name] = {**value, **predicted.get(name, {})}
 
-    def _write(self) -> None:
-        stages = {
-            name: {"digest": stage.digest, "tries": [one._asdict() for one in stage.tries], "said": stage.said}
-            for name, stage in self._stages.items()
-        }
-        whole = {"stages": stages, "predicted": self.predicted}
-        write_atomically(self._path, json.dumps(whole, indent=1).encode())
+    def _held(self) -> _Held:
+        held = json.loads(self._path.read_text(encoding="utf-8")) if self._path.exists() else {}
+        return {name: _stage(value) for name, value in held.get("stages", {}).items()}, held.get("predicted", {})
+
+    @contextmanager
+    def _changing(self) -> Iterator[_Held]:
+        """What is held now, to be changed; nobody else changes it meanwhile."""
+        with self._path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            stages, predicted = self._held()
+            yield stages, predicted
+            values = {
+                name: {"digest": stage.digest, "tries": [one._asdict() for one in stage.tries], "said": stage.said}
+                for name, stage in stages.items()
+            }
+            write_atomically(self._path, json.dumps({"stages": values, "predicted": predicted}, indent=1).encode())
 
 
 def _stage(value: Mapping[str, Any]) -> Stage:

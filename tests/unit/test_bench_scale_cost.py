@@ -96,6 +96,14 @@ def test_a_try_that_nobody_saw_the_end_of_stands_with_what_it_had_taken(tmp_path
     assert stage.said is None
 
 
+def test_two_programs_keep_their_stages_in_one_folder(tmp_path: Path) -> None:
+    done = Taken(2.0, 1.0, 5, 6, 7, 0.5, "2026-01-01", "done")
+    one, other = Ledger(tmp_path), Ledger(tmp_path)
+    one.note("a", Stage("x", (done,), {}))
+    other.note("b", Stage("y", (done,), {}))
+    assert set(one.finished()) == set(other.finished()) == {"a", "b"}
+
+
 def test_the_first_prediction_of_a_stage_stays(tmp_path: Path) -> None:
     Ledger(tmp_path).predict("s", {"extract": {"wall_s": 1.0}})
     Ledger(tmp_path).predict("s", {"extract": {"wall_s": 2.0}, "index": {"wall_s": 3.0}})
