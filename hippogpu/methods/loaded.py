@@ -14,8 +14,9 @@ from hippogpu.config import RunConfig
 from hippogpu.errors import IndexDamagedError
 from hippogpu.methods.derived import Derived
 from hippogpu.nearest import ExactRows, Nearest, near_rows
-from hippogpu.precision import float_rows, summed
+from hippogpu.precision import ScaledRows, float_rows, summed
 from hippogpu.store import DIFFUSED, FACT_CELLS, Snapshot
+from hippogpu.store.snapshot import VECTORS
 from hippogpu.tables import mention_counts
 from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntity, Ragged, Seed
 
@@ -24,6 +25,7 @@ from hippogpu.types import AnyFloats, Bools, Floats, Ints, KeptFact, LinkedEntit
 ROUNDING_STEPS = 4
 
 
+_NO_SCALES: Floats = np.empty(0, np.float32)
 _GRAPH = ("graph_indptr", "graph_indices", "graph_weights")
 _PASSAGES = ("passage_vectors", "passage_scales")
 _FACTS = ("fact_vectors", "fact_scales", *FACT_CELLS)
@@ -157,6 +159,12 @@ def _check_numbers(snapshot: Snapshot, counts: Ints) -> None:
         raise IndexDamagedError("A fact names a phrase that no passage mentions. Index the corpus again.")
     if len(weights) and not (weights.min() > 0 and np.isfinite(weights.max())):
         raise IndexDamagedError("A weight of the graph is no number above 0. Index the corpus again.")
+    for role, name in VECTORS.items():
+        vectors = getattr(snapshot, role)
+        scales = vectors.scales if isinstance(vectors, ScaledRows) else _NO_SCALES
+        # Numbers of a row are whole, so it is at least 1 long before it is scaled. NaN passes neither test.
+        if len(scales) and not (scales.min() > 0 and scales.max() <= 1):
+            raise IndexDamagedError(f"A scale of '{name}' is not in (0, 1]. Index the corpus again.")
 
 
 def _held(snapshot: Snapshot, earlier: Loaded | None, *roles: str) -> Loaded | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hippogpu.disk import failures_of
+from hippogpu.disk import failures_of, new_file
 from hippogpu.errors import IndexDamagedError
 from hippogpu.nearest.quantising import Quantiser, Tables, cells_for, learned, pieces_for, quantised, tables_of
 from hippogpu.precision import Vectors, float_rows
@@ -45,12 +46,20 @@ def fact_cells(vectors: Vectors, *, scratch: Path | None = None, on_progress: On
     tables = tables_of(quantiser)
     held: dict[int, NDArray[np.uint8]] = {}
     for number, here in blocks:
-        cells[here], held[number] = _block(vectors, here, number, tables, keeper)
+        cells[here], codes = _block(vectors, here, number, tables, keeper)
+        if scratch is None:
+            held[number] = codes
         progress(learning + here.stop)
     indptr = np.zeros(len(quantiser.centroids) + 1, np.int64)
     np.cumsum(np.bincount(cells, minlength=len(quantiser.centroids)), out=indptr[1:])
     order = np.argsort(cells, kind="stable").astype(np.int32)
-    codes = _in_order(order, blocks, held, keeper)
+
+    def codes_of(number: int, here: slice) -> NDArray[np.uint8]:
+        # A block that lies in the folder is mapped when it is needed: of 12 million facts there can be thousands, and
+        # every mapping is an open file.
+        return held.pop(number) if number in held else _block(vectors, here, number, tables, keeper)[1]
+
+    codes = _in_order(order, blocks, codes_of, keeper.room("ordered", (facts, len(tables.pieces))))
     return FactCells(quantiser.centroids, indptr, order, codes, quantiser.codebooks)
 
 
@@ -84,15 +93,16 @@ def _block(
 
 
 def _in_order(
-    order: Ints, blocks: list[tuple[int, slice]], held: dict[int, NDArray[np.uint8]], keeper: _Keeper
+    order: Ints,
+    blocks: list[tuple[int, slice]],
+    codes_of: Callable[[int, slice], NDArray[np.uint8]],
+    codes: NDArray[np.uint8],
 ) -> NDArray[np.uint8]:
-    """The codes of the facts in that order; mapped from the scratch folder where there is one."""
-    pieces = held[0].shape[1]
-    codes = keeper.room("ordered", (len(order), pieces))
+    """The codes of the facts in that order, written into the room given."""
     places = np.empty(len(order), np.int32)
     places[order] = np.arange(len(order), dtype=np.int32)
     for number, here in blocks:
-        codes[places[here]] = held.pop(number)
+        codes[places[here]] = codes_of(number, here)
     return codes
 
 
@@ -125,5 +135,7 @@ class _Keeper:
             return np.empty(shape, np.uint8)
         path = self._folder / f"{name}.bytes"
         with failures_of(path):
-            path.unlink(missing_ok=True)
-            return np.memmap(path, np.uint8, "w+", shape=shape)
+            with new_file(path) as (handle, _):
+                # Taken now: that a disk is full must not be found out by a write to the mapping, which ends a process.
+                os.posix_fallocate(handle, 0, shape[0] * shape[1])
+            return np.asarray(np.memmap(path, np.uint8, "r+", shape=shape))

@@ -12,6 +12,8 @@ from hippogpu.errors import IndexDamagedError
 from hippogpu.types import Floats, Ints, Longs, Ragged
 
 CODE_VALUES = 256
+# What is learned of unit vectors is never longer than 2; sums of a question with numbers up to this stay finite.
+_MOST = 4.0
 FACT_CELLS = {
     "fact_centroids": ("<f4", 2),
     "fact_cells_indptr": ("<i8", 1),
@@ -50,8 +52,10 @@ class FactCells(NamedTuple):
         seen[self.facts] = True
         if not seen.all():
             raise IndexDamagedError(f"Fact {int(np.argmin(seen))} is in no cell. Index the corpus again.")
-        if not (np.isfinite(self.centroids).all() and np.isfinite(self.codebooks).all()):
-            raise IndexDamagedError("A number in the cells of the facts is not finite. Index the corpus again.")
+        if not all(len(numbers) == 0 or np.abs(numbers).max() <= _MOST for numbers in (self.centroids, self.codebooks)):
+            raise IndexDamagedError(
+                f"A number in the cells of the facts is not within ±{_MOST:g}. Make them anew: index --force build."
+            )
         return self
 
     def _misfit(self, facts: int, width: int) -> str:

@@ -135,3 +135,14 @@ def test_a_commit_made_anew_makes_the_cells_anew(made: Path) -> None:
         index.commit(force="build")
     assert cells_of(made) == before
     assert verify(made, full=True) == []
+
+
+@pytest.mark.parametrize("role", ["fact_scales", "phrase_scales", "passage_scales"])
+@pytest.mark.parametrize("scale", [np.inf, np.nan, 0.0, -1.0])
+def test_scales_that_are_none_are_refused_before_a_search(tmp_path: Path, role: str, scale: float) -> None:
+    root = tmp_path / "wiki.hippo"
+    index_of(root, config=IndexConfig(fact_vectors="int8", phrase_vectors="int8", passage_vectors="int8"))
+    path = files_folder(root) / current_manifest(root).files[role].file
+    path.write_bytes(path.read_bytes()[:-4] + np.float32(scale).tobytes())
+    with pytest.raises(IndexDamagedError, match=role):
+        Searcher.open(root).rank(QUESTIONS, config=HIPPO2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 from nearest_cases import ROUNDING, WIDTH, truth, unit_rows
 
 from hippogpu.backends import load_backend
-from hippogpu.errors import IndexDamagedError, UsageError
+from hippogpu.errors import IndexDamagedError, StoredIndexError, UsageError
 from hippogpu.nearest import CellRows, ExactRows
 from hippogpu.nearest import filling as filling_module
 from hippogpu.nearest.filling import fact_cells
@@ -89,6 +91,14 @@ def test_a_question_that_is_no_number_is_refused() -> None:
         whole(unit_rows(7)).topk(np.full((1, WIDTH), np.nan, np.float32), 1)
 
 
+@pytest.mark.parametrize("rows", [slice(None), slice(0, 1)])
+def test_a_stored_row_that_is_no_number_is_refused(rows: slice) -> None:
+    near, spoiled = whole(unit_rows(300)), unit_rows(300)
+    spoiled[rows] = np.nan
+    with pytest.raises(UsageError, match="not finite"):
+        near._replace(rows=spoiled).topk(unit_rows(3), 5)
+
+
 def test_cells_are_the_same_on_any_number_of_threads_and_in_any_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +141,27 @@ def test_a_finished_block_that_was_altered_is_filled_again(tmp_path: Path, monke
     again = fact_cells(rows, scratch=tmp_path)
     assert filled() == 1
     assert all(np.array_equal(one, other) for one, other in zip(expected, again, strict=True))
+
+
+def test_blocks_that_wait_in_the_folder_are_no_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling_module, "_BLOCK_NUMBERS", 20 * WIDTH)
+    before, open_files = len(os.listdir("/proc/self/fd")), list[int]()
+    fact_cells(
+        unit_rows(1_000), scratch=tmp_path, on_progress=lambda *_: open_files.append(len(os.listdir("/proc/self/fd")))
+    )
+    assert len(list(tmp_path.glob("codes_*"))) == 50
+    assert max(open_files) < before + 20
+
+
+def test_a_full_disk_is_an_error_before_anything_is_written_to_a_mapping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(filling_module.os, "posix_fallocate", refuse)
+    with pytest.raises(StoredIndexError, match="Make room"):
+        fact_cells(unit_rows(100), scratch=tmp_path)
 
 
 def counting(
@@ -194,6 +225,7 @@ DAMAGE: dict[str, dict[str, Any]] = {
     "fewer values": {"codebooks": CELLS.codebooks[:, :-1]},
     "a centroid too few": {"centroids": CELLS.centroids[:-1]},
     "no number": {"centroids": np.full_like(CELLS.centroids, np.nan)},
+    "numbers whose sums are none": {"codebooks": np.full_like(CELLS.codebooks, -3e38)},
 }
 
 
