@@ -13,6 +13,7 @@ from bench.growth import growth
 from bench.guide import guide
 from bench.latency import latency
 from bench.learn import learn
+from bench.locality import locality, locality_report
 from bench.opening import opening
 from bench.oracle.command import oracle
 from bench.ppr.command import ppr, ppr_report
@@ -39,6 +40,8 @@ app.command("growth")(growth)
 app.command("guide")(guide)
 app.command("latency")(latency)
 app.command("learn")(learn)
+app.command("locality")(locality)
+app.command("locality-report")(locality_report)
 app.command("opening")(opening)
 app.command("oracle")(oracle)
 app.command("ppr")(ppr)

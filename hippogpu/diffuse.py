@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from hippogpu.backends import Backend, Graph, steps_for
 from hippogpu.disk import failures_of, make_own_folder, write_atomically
 from hippogpu.precision import Vectors, float_columns
-from hippogpu.types import AnyFloats, Csr, Diffused, Floats
+from hippogpu.types import AnyFloats, Csr, Diffused, Floats, Longs
 
 _LARGEST_NUMBER_BYTES = 8
 # The solver's own error stays under the rounding of float32.
@@ -24,6 +24,9 @@ TOLERANCE = 1e-8
 # Bytes a node and column at the peak: the columns, x, and the buffers in float32 and, for the residual, in float64.
 _COPIES_BYTES = 44
 _LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
+# From so many nodes on, columns do not fit the caches, and steps over nodes whose neighbours lie beside them take half
+# the time (docs/locality.md). The order costs as much as some steps.
+ORDERED_NODES = 1 << 16
 # Rows whose columns are read together: whatever vectors are stored in becomes float32 this many rows at a time.
 _ROWS = 1 << 16
 
@@ -51,9 +54,11 @@ def diffuse_passages(
 
     Solved by Chebyshev in blocks of columns under the byte budget (or 8 columns, if those need more). Finished blocks
     are kept in `scratch`, and those found there are not solved again; the caller names the folder after what is
-    diffused. Progress counts columns. Diffused.error bounds what the answer is off by, from residuals in float64.
+    diffused. Progress counts columns. A large graph is worked on in another order of its nodes, a copy of 8 bytes a
+    non-zero. Diffused.error bounds what the answer is off by, from residuals in float64.
     """
     width = vectors.shape[1] + 1
+    nodes, graph = _ordered(graph, vectors.shape[0])
     put, at_once = backend.put_graph(graph), columns_at_once(graph.nodes, budget_bytes)
     passages = vectors.shape[0]
     made, ones, errors = np.empty(vectors.shape, np.float32), np.empty(passages, np.float32), np.empty(width)
@@ -61,7 +66,7 @@ def diffuse_passages(
         last = min(first + at_once, width)
         block = _stored(scratch, first, passages, last - first)
         if block is None:
-            block = _solved(put, vectors, first, last, damping, backend)
+            block = _solved(put, nodes, vectors, first, last, damping, backend)
             _store(scratch, first, block)
         inside = min(last, width - 1)
         made[:, first:inside], errors[first:last] = block.values[:, : inside - first], block.errors
@@ -75,7 +80,7 @@ def diffuse_passages(
 
 
 def estimated_seconds(graph: Csr, width: int, *, damping: float, backend: Backend) -> float:
-    """What diffuse_passages is likely to take, from one step that is timed."""
+    """What diffuse_passages takes at most, from one step that is timed; of a large graph, in its own order."""
     put = backend.put_graph(graph)
     columns = backend.put(np.zeros((graph.nodes, _LEAST_COLUMNS), np.float32))
     best = np.inf
@@ -93,21 +98,38 @@ def columns_at_once(nodes: int, budget_bytes: int) -> int:
     return _LEAST_COLUMNS if fit < 16 else min(fit // 16 * 16, _MOST_COLUMNS)
 
 
-def _solved(graph: Graph, vectors: Vectors, first: int, last: int, damping: float, backend: Backend) -> Block:
-    """Solves columns first to last of [V 1]."""
+def _ordered(graph: Csr, passages: int) -> tuple[Longs, Csr]:
+    """The node (P,) at which each passage lies in the graph that is worked on: the same graph, in another order of its
+    nodes where it is large. What is found differs by rounding alone, and the residual counts that.
+    """
+    if graph.nodes < ORDERED_NODES:
+        return np.arange(passages), graph
+    # numba is loaded where it is used.
+    from hippogpu.graph.ordering import neighbours_together, renumbered
+
+    order = neighbours_together(graph)
+    places = np.empty(graph.nodes, np.int64)
+    places[order] = np.arange(graph.nodes)
+    return places[:passages], renumbered(graph, order)
+
+
+def _solved(
+    graph: Graph, nodes: Longs, vectors: Vectors, first: int, last: int, damping: float, backend: Backend
+) -> Block:
+    """Solves columns first to last of [V 1], where passage p lies at nodes[p]."""
     passages, width = vectors.shape
     columns = np.zeros((graph.nodes, last - first), np.float32)
     inside = min(last, width)
     for start in range(0, passages, _ROWS):
         rows = slice(start, min(start + _ROWS, passages))
-        columns[rows, : inside - first] = float_columns(vectors, rows, slice(first, inside))
+        columns[nodes[rows], : inside - first] = float_columns(vectors, rows, slice(first, inside))
     if last > width:
-        columns[:passages, -1] = 1.0
+        columns[nodes, -1] = 1.0
     right = backend.put(columns)
     steps = steps_for("chebyshev", damping, TOLERANCE)
     found = backend.diffuse(graph, right, damping=damping, steps=steps)
     left = backend.residual(graph, right, found, damping=damping)
-    values = np.asarray(backend.get(found)[:passages], np.float32)
+    values = np.asarray(backend.get(found)[nodes], np.float32)
     return Block(np.ascontiguousarray(values), np.asarray(left.over_degree, np.float64) / (1 - damping))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hippogpu.capacity.counts import Counts
 from hippogpu.config import IndexConfig, RunConfig
-from hippogpu.diffuse import columns_at_once
+from hippogpu.diffuse import ORDERED_NODES, columns_at_once
 
 # Python, NumPy, compiled loops and an encoder, before anything of the corpus is held.
 PROGRAM_BYTES = 160 * 2**20
@@ -64,5 +64,7 @@ def peaks(counts: Counts, width: int, config: IndexConfig, run: RunConfig, *, di
         parts["cells"] = (held + graph + _LEARNED_BYTES, "passages, tables, graph, a sample of facts")
     if diffused:
         columns = columns_at_once(counts.nodes, budget) * _COLUMN_BYTES * counts.nodes
-        parts["diffuse"] = (4 * counts.passages * (width + 1) + columns, "diffused vectors, columns")
+        ordered = graph if counts.nodes >= ORDERED_NODES else 0
+        vectors = 4 * counts.passages * (width + 1)
+        parts["diffuse"] = (vectors + columns + ordered, "diffused vectors, columns, the graph in another order")
     return [Peak(stage, PROGRAM_BYTES + size, what) for stage, (size, what) in parts.items()]

@@ -126,3 +126,15 @@ def test_columns_are_diffused_in_multiples_of_a_cache_line() -> None:
     assert [columns_at_once(1000, budget) for budget in (1, 44_000 * 15, 44_000 * 16, 44_000 * 47, 2**40)] == [
         *(8, 8, 16, 32, 64),
     ]
+
+
+@pytest.mark.parametrize("budget_bytes", [2**10, 2**20])
+def test_in_another_order_of_the_nodes_the_vectors_are_the_same(
+    vectors: AnyFloats, monkeypatch: pytest.MonkeyPatch, budget_bytes: int
+) -> None:
+    plain = diffused(vectors, budget_bytes=budget_bytes)
+    monkeypatch.setattr("hippogpu.diffuse.ORDERED_NODES", 1)
+    ordered = diffused(vectors, budget_bytes=budget_bytes)
+    np.testing.assert_allclose(ordered.vectors, plain.vectors, rtol=0, atol=SINGLE * np.abs(plain.vectors).max())
+    np.testing.assert_allclose(ordered.ones, plain.ones, rtol=SINGLE)
+    assert ordered.error == pytest.approx(plain.error, rel=0.5)
