@@ -25,7 +25,7 @@ TOLERANCE = 1e-8
 _COPIES_BYTES = 44
 _LEAST_COLUMNS, _MOST_COLUMNS = 8, 64
 # From so many nodes on, columns do not fit the caches, and steps over nodes whose neighbours lie beside them take half
-# the time (docs/locality.md). The order costs as much as some steps.
+# to two thirds of the time (docs/locality.md). The order costs as much as some steps.
 ORDERED_NODES = 1 << 16
 # Rows whose columns are read together: whatever vectors are stored in becomes float32 this many rows at a time.
 _ROWS = 1 << 16
