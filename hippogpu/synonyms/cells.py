@@ -12,9 +12,10 @@ import numpy as np
 
 from hippogpu.backends.threads import run_together, single_blas_thread
 from hippogpu.precision import Vectors, float_rows
-from hippogpu.synonyms.centres import BLOCK_ROWS, Centres, Reach, find_centres, nearest_cells
+from hippogpu.synonyms.centres import BLOCK_ROWS, Reach, find_centres, nearest_cells
 from hippogpu.synonyms.found import Gathering
 from hippogpu.synonyms.kept import keep, kept, room
+from hippogpu.synonyms.kept_centres import Centres
 from hippogpu.synonyms.pairs import Wanted
 from hippogpu.synonyms.tiles import ROWS, Rows, near_pairs
 from hippogpu.types import AnyInts, Bools, Ints, Longs
@@ -59,15 +60,20 @@ def sort_into_cells(
     Memory beside them: 4·w/64 bytes a phrase for the centres, and about 100 MB for the products.
     """
     count = vectors.shape[0]
-    centres = _kept_centres(folder) or find_centres(vectors, reach)
-    if folder is not None:
-        keep(folder / "centres", len(centres.groups), len(centres.cells), centres)
+    # Learning the centres takes about as long as sorting the phrases into them.
+    half = count // 2
+
+    def learnt(rounds: int, whole: int) -> None:
+        if on_progress:
+            on_progress(half * rounds // whole)
+
+    centres = find_centres(vectors, reach, folder=folder, on_progress=learnt)
     near: Ints = room((count, reach.cells), np.int32, folder, "near")
     for start in range(0, count, _STRETCH_ROWS):
         stretch = near[start : start + _STRETCH_ROWS]
         _sort_stretch(vectors, start, stretch, centres, reach, folder)
         if on_progress:
-            on_progress(start + len(stretch))
+            on_progress(half + (count - half) * (start + len(stretch)) // count)
     visits = np.zeros(len(centres.cells), np.int64)
     for start in range(0, count, _SCAN_ROWS):
         visits += np.bincount(near[start : start + _SCAN_ROWS].ravel() + 1, minlength=len(visits) + 1)[1:]
@@ -114,17 +120,6 @@ def search_cells(
     ]
     with single_blas_thread():
         run_together(parts, work)
-
-
-def _kept_centres(folder: Path | None) -> Centres | None:
-    there = kept(folder / "centres") if folder is not None else None
-    if there is None:
-        return None
-    groups, cells, starts = there.first, there.second, 8 * (there.first + 1)
-    width = (len(there.body) - starts) // (4 * (groups + cells))
-    parts = np.split(there.body, [4 * width * groups, 4 * width * (groups + cells)])
-    rows = [part.view(np.float32).reshape(-1, width) for part in parts[:2]]
-    return Centres(rows[0], rows[1], np.frombuffer(parts[2].tobytes(), np.int64))
 
 
 def _sort_stretch(

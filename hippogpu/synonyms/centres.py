@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from hippogpu.backends.threads import run_together, single_blas_thread
 from hippogpu.precision import Vectors, float_rows
+from hippogpu.synonyms.kept_centres import Centres, keep_centres, kept_centres
 from hippogpu.types import AnyInts, Floats, Ints, Longs
 
 # Blocks have one size whatever the budget: a product may differ in its last digit with the size of its blocks, and a
@@ -35,32 +37,55 @@ class Reach(NamedTuple):
 _MOVING = Reach(cells=1, groups=4)
 
 
-class Centres(NamedTuple):
-    """groups (T, w) and cells (C, w) float32 unit rows; group t has the cells from starts[t] to starts[t+1]."""
-
-    groups: Floats
-    cells: Floats
-    starts: Longs
-
-
-def find_centres(vectors: Vectors, reach: Reach) -> Centres:
+def find_centres(
+    vectors: Vectors,
+    reach: Reach,
+    *,
+    folder: Path | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Centres:
     """Centres for about E / reach.phrases cells in about the square root of that many groups.
 
     A group has cells by its share of a sample of up to 32 phrases a cell, so that dense places have many. Then centres
     move among all groups, and groups are made of the cells anew. The same vectors have the same centres. Memory: four
     copies of the centres.
+    folder : where the centres of the last finished round are kept, and looked for. Progress counts rounds.
     """
     count = vectors.shape[0]
     cells = -(-count // reach.phrases)
     groups = max(1, round(cells**0.5))
     random = np.random.default_rng(0)
     sample = _some(np.arange(count), _SAMPLE * cells, random)
+    done, made = _begun(folder, random)
     with single_blas_thread():
-        tops = _centres(float_rows(vectors, _some(sample, _TOP_SAMPLE * groups, random)), groups, random)
-        made = _grouped(_divided(vectors, sample, tops, cells), groups, random)
-        for _ in range(_ROUNDS):
-            made = _grouped(_moved(vectors, sample, made), groups, random)
+        while done <= _ROUNDS:
+            moved = (
+                _moved(vectors, sample, made) if made is not None else _first(vectors, sample, cells, groups, random)
+            )
+            made = _grouped(moved, groups, random)
+            if folder is not None:
+                keep_centres(folder, done, made, random)
+                (folder / f"centres-{done - 1}").unlink(missing_ok=True)
+            done += 1
+            if on_progress:
+                on_progress(done, _ROUNDS + 1)
+    assert made is not None
     return made
+
+
+def _begun(folder: Path | None, random: np.random.Generator) -> tuple[int, Centres | None]:
+    """How many rounds an earlier run has finished, and their centres; the draw goes on where it stood."""
+    for number in range(_ROUNDS, -1, -1):
+        there = kept_centres(folder, number) if folder is not None else None
+        if there is not None:
+            random.bit_generator.state = there[1]
+            return number + 1, there[0]
+    return 0, None
+
+
+def _first(vectors: Vectors, sample: Longs, cells: int, groups: int, random: np.random.Generator) -> Floats:
+    tops = _centres(float_rows(vectors, _some(sample, _TOP_SAMPLE * groups, random)), groups, random)
+    return _divided(vectors, sample, tops, cells)
 
 
 def _divided(vectors: Vectors, sample: Longs, tops: Floats, cells: int) -> Floats:

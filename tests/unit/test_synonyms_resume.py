@@ -10,9 +10,10 @@ import pytest
 from synonym_cases import circles, names, same
 
 from hippogpu.config import IndexConfig
-from hippogpu.errors import StoredIndexError
+from hippogpu.errors import IndexDamagedError, StoredIndexError
 from hippogpu.precision import rounded
 from hippogpu.synonyms import find_synonyms
+from hippogpu.synonyms.found import Found
 from hippogpu.synonyms.kept import keep, kept, room
 from hippogpu.types import Edges
 
@@ -48,9 +49,9 @@ def found(search: str, scratch: Path | None, *, stop: int = 10**6, seed: int = 0
 
 @pytest.fixture
 def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is worked out from now on: steps, centres and stretches."""
+    """What is worked out from now on: steps, rounds of centres and stretches."""
     seen: list[str] = []
-    from hippogpu.synonyms import cells, searching
+    from hippogpu.synonyms import cells, centres, searching
 
     def watch(module: Any, name: str) -> None:
         inner = getattr(module, name)
@@ -61,7 +62,9 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(module, name, watched)
 
-    for module, name in ((searching, "search_step"), (searching, "search_cells"), (cells, "find_centres")):
+    for module, name in ((searching, "search_step"), (searching, "search_cells")):
+        watch(module, name)
+    for module, name in ((centres, "_first"), (centres, "_moved")):
         watch(module, name)
     watch(cells, "nearest_cells")
     return seen
@@ -109,6 +112,28 @@ def test_every_file_that_is_damaged_is_made_again(search: str, damage: str, tmp_
         spoiled = {"flip": flipped, "cut": data[:-3], "empty": b"", "grow": data + b"more"}
         path.unlink() if damage == "remove" else path.write_bytes(spoiled[damage])
         assert same(found(search, tmp_path), whole), path.name
+
+
+@searches
+def test_a_step_that_is_made_anew_and_killed_leaves_nothing_that_says_it_is_finished(
+    search: str, tmp_path: Path
+) -> None:
+    found(search, tmp_path)
+    [step, *_] = [path for path in files(tmp_path) if path.name == "pairs-000000-000"]
+    remade = Found(step.parent, CONFIGS[search].synonym_cap)
+    remade.gather(0, 10**6)
+    assert not step.exists()
+
+
+@searches
+def test_pairs_of_a_stranger_that_point_outside_are_refused(search: str, tmp_path: Path) -> None:
+    found(search, tmp_path)
+    [step, *_] = [path for path in files(tmp_path) if path.name == "pairs-000000-000"]
+    for source, target in ((0, COUNT), (0, -1)):
+        columns = np.array([source], np.int32), np.array([target], np.int32), np.ones(1)
+        keep(step, 1, 1, columns)
+        with pytest.raises(IndexDamagedError, match="Unfinished work"):
+            found(search, tmp_path)
 
 
 @searches
