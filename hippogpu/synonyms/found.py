@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hippogpu.disk import failures_of, make_own_folder, refuse_link
+from hippogpu.errors import IndexDamagedError
 from hippogpu.synonyms.kept import keep, kept, mapped_body
 from hippogpu.synonyms.pairs import NO_PAIRS, PAIR_BYTES, Pairs, joined, nearest
+from hippogpu.types import Ints
 
 _UNIT_ROWS = 4096
 
@@ -66,6 +68,12 @@ class Found:
 
     def gather(self, step: int, limit_bytes: int) -> Gathering:
         """Takes the pairs of a step; with a folder, those that exceed the limit are put down in between."""
+        if self.folder is not None:
+            # A step of which something was damaged is made anew: what says that it is finished goes first, lest parts
+            # of both makings be taken for one.
+            path = _path(self.folder, step, 0)
+            with failures_of(path):
+                path.unlink(missing_ok=True)
         return Gathering(self, step, self._cap, limit_bytes)
 
     def put(self, step: int, part: int, pairs: Pairs, parts: int) -> None:
@@ -86,20 +94,26 @@ class Found:
         first, total = 0, 0
         for unit, count in enumerate(counts.tolist()):
             if unit > first and (total + count) * PAIR_BYTES > limit_bytes:
-                yield self._range(int(bounds[first]), int(bounds[unit]))
+                yield self._range(int(bounds[first]), int(bounds[unit]), rows)
                 first, total = unit, 0
             total += count
         if len(counts):
-            yield self._range(int(bounds[first]), rows)
+            yield self._range(int(bounds[first]), rows, rows)
 
-    def _range(self, low: int, high: int) -> tuple[int, int, Pairs]:
+    def _range(self, low: int, high: int, rows: int) -> tuple[int, int, Pairs]:
         parts = []
         for run in self._runs:
             if run.low < high and run.high >= low:
                 columns = run.columns()
                 first, last = np.searchsorted(columns.source, [low, high])
                 parts.append(columns.where(np.arange(first, last)))
-        return low, high, joined(parts)
+        found = joined(parts)
+        if not (_inside(found.source, low, high) and _inside(found.target, 0, rows)):
+            raise IndexDamagedError(
+                f"Unfinished work in '{self.folder}' names phrases that are not there. Remove that folder and run "
+                "again; finished extractions are kept."
+            )
+        return low, high, found
 
 
 class Gathering:
@@ -133,6 +147,10 @@ class Gathering:
     def _cut(self) -> None:
         self._parts = [nearest(joined(self._parts), self._cap)]
         self._held = len(self._parts[0].source)
+
+
+def _inside(numbers: Ints, low: int, high: int) -> bool:
+    return not len(numbers) or (int(numbers.min()) >= low and int(numbers.max()) < high)
 
 
 def _path(folder: Path, step: int, part: int) -> Path:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hippogpu.disk import failures_of, make_own_folder, new_file, open_plain, write_all
 from hippogpu.errors import IndexDamagedError
-from hippogpu.tables.reading import Run
+from hippogpu.tables.reading import NO_TEXT, Run
 from hippogpu.text_columns import TextColumn, texts_array
 
 _ALIGNMENT = 64
@@ -132,7 +132,7 @@ def write_run(folder: Path, number: int, run: Run) -> None:
 
 
 def stored_run(folder: Path, number: int) -> Run | None:
-    """The run of that number, None where none is kept; one that is damaged is removed."""
+    """The run of that number, None where none is kept; one that is damaged, or none of ours, is removed."""
     for path in sorted(folder.glob(f"run-{number:06d}-*.block")):
         with failures_of(path):
             handle = open_plain(path)
@@ -141,9 +141,19 @@ def stored_run(folder: Path, number: int) -> Run | None:
             finally:
                 os.close(handle)
             if hashlib.sha256(content).hexdigest()[:16] == path.stem[-16:]:
-                return _run_in(content, path)
+                run = _run_in(content, path)
+                if run is not None:
+                    return run
             path.unlink()
     return None
+
+
+def forget_runs(folder: Path, first: int) -> None:
+    """Removes the runs from that number on: what stands before them is made anew, and may end elsewhere."""
+    for path in folder.glob("run-*.block"):
+        if path.name[4:10] >= f"{first:06d}":
+            with failures_of(path):
+                path.unlink()
 
 
 def _pieces(arrays: Mapping[str, NDArray[Any]], dropped: int) -> Iterable[bytes | memoryview]:
@@ -160,16 +170,50 @@ def _pieces(arrays: Mapping[str, NDArray[Any]], dropped: int) -> Iterable[bytes 
         yield bytes(-array.nbytes % _ALIGNMENT)
 
 
-def _run_in(content: memoryview, path: Path) -> Run:
-    """The run of a block, whose bytes are those that were written."""
-    begin = _HEAD_BYTES + int.from_bytes(content[:_HEAD_BYTES], "little")
-    head = json.loads(bytes(content[_HEAD_BYTES:begin]))
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.frombuffer(content, np.dtype(dtype), count, begin + at)
-        for name, (dtype, count, at) in head["arrays"].items()
-    }
-    texts = [TextColumn(arrays[f"{n} starts"], arrays[f"{n} letters"].data, refuse=_refusing(path)) for n in _TEXTS]
-    return Run._make([*texts, *(arrays[name] for name in _NUMBERS), head["dropped"]])
+def _run_in(content: memoryview, path: Path) -> Run | None:
+    """The run of a block whose bytes are those of its name; None where it is none of ours: anyone can reckon a name."""
+    try:
+        begin = _HEAD_BYTES + int.from_bytes(content[:_HEAD_BYTES], "little")
+        head = json.loads(bytes(content[_HEAD_BYTES:begin]))
+        found = {name: _array_in(content, begin + at, count, name) for name, (_, count, at) in head["arrays"].items()}
+        texts = [TextColumn(found[f"{n} starts"], found[f"{n} letters"].data, refuse=_refusing(path)) for n in _TEXTS]
+        run = Run._make([*texts, *(found[name] for name in _NUMBERS), int(head["dropped"])])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return run if _is_sound(run) else None
+
+
+def _array_in(content: memoryview, at: int, count: int, name: str) -> NDArray[Any]:
+    kind = np.int64 if name.endswith("starts") else np.uint8 if name.endswith("letters") else np.int32
+    if at < 0 or count < 0:
+        raise ValueError(f"'{name}' begins at {at} with {count} numbers")
+    return np.frombuffer(content, kind, count, at) if count else np.empty(0, kind)
+
+
+def _is_sound(run: Run) -> bool:
+    """Whether every number points inside its table and every text inside its letters: compiled code will read them."""
+    for column in (run.phrases, run.predicates, run.texts):
+        assert isinstance(column, TextColumn)
+        starts = column.starts
+        if not len(starts) or starts[0] < 0 or starts[-1] > len(column.letters) or np.any(starts[1:] < starts[:-1]):
+            return False
+        try:
+            column.arrow().validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+    sizes = {len(run.subject), len(run.predicate), len(run.object), len(run.text), int(run.counts.sum(dtype=np.int64))}
+    return (
+        sizes == {len(run.subject)}
+        and not np.any(run.counts < 0)
+        and _below(run.subject, len(run.phrases))
+        and _below(run.object, len(run.phrases))
+        and _below(run.predicate, len(run.predicates))
+        and _below(run.text, len(run.texts), least=NO_TEXT)
+    )
+
+
+def _below(numbers: NDArray[Any], most: int, *, least: int = 0) -> bool:
+    return not len(numbers) or (int(numbers.min()) >= least and int(numbers.max()) < most)
 
 
 def _buffers(texts: pa.Array[Any]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

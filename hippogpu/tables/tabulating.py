@@ -15,7 +15,7 @@ from hippogpu.config import IndexConfig
 from hippogpu.tables.facts import FactBlock, fact_blocks
 from hippogpu.tables.mentions import mention_blocks
 from hippogpu.tables.reading import EMPTY_END, NO_TEXT, Gathering, Run, fact_text, rows_of
-from hippogpu.tables.scratch import stored_run, write_run
+from hippogpu.tables.scratch import forget_runs, stored_run, write_run
 from hippogpu.types import Edges, Facts, Ints, Ragged, Record, Tables, UserEdge
 
 BUDGET_BYTES = 512 * 2**20
@@ -79,6 +79,8 @@ def _read(
     runs: list[Run] = []
     while scratch is not None and (kept := stored_run(scratch, len(runs))) is not None:
         runs.append(kept)
+    if scratch is not None:
+        forget_runs(scratch, len(runs))
     done, gathering = sum(len(run.counts) for run in runs), Gathering(config)
     for record in _after(records, done):
         gathering.add(record)

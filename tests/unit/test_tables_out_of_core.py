@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hippogpu.config import PROFILES, IndexConfig
-from hippogpu.errors import StoredIndexError
+from hippogpu.errors import IndexDamagedError, StoredIndexError
 from hippogpu.tables import Tabulated, count_fact_pairs, fact_pairs, fact_text, tabulate
 from hippogpu.tables.merging import merge_texts
-from hippogpu.tables.scratch import GrowingTexts
+from hippogpu.tables.reading import Run
+from hippogpu.tables.scratch import GrowingTexts, stored_run, write_run
 from hippogpu.text import normalise, readable
 from hippogpu.text_columns import TextColumn
 from hippogpu.types import Record, Tables, Triple, UserEdge
@@ -194,6 +195,46 @@ def test_a_damaged_run_and_those_behind_it_are_made_again(place: int, tmp_path: 
     again = Counting(records)
     assert same(tabulate(again, CONFIGS[0], scratch=tmp_path, budget_bytes=TINY), tabulate(records, CONFIGS[0]))
     assert again.read
+
+
+@pytest.mark.parametrize("budget", [30_000, 40_000, 50_000, 60_000])
+def test_runs_behind_a_damaged_one_are_not_taken_by_a_run_of_another_budget(budget: int, tmp_path: Path) -> None:
+    records = demo_records()
+    tabulate(records, CONFIGS[0], scratch=tmp_path, budget_bytes=TINY)
+    sorted(tmp_path.glob("run-*.block"))[0].write_bytes(b"spoiled")
+    again = tabulate(records, CONFIGS[0], scratch=tmp_path, budget_bytes=budget)
+    assert same(again, tabulate(records, CONFIGS[0]))
+
+
+def beyond(column: str) -> dict[str, Any]:
+    return {column: np.full(1, 10**6, np.int32)}
+
+
+def unruly(starts: list[int], letters: bytes) -> TextColumn:
+    return TextColumn(np.array(starts, np.int64), memoryview(letters), refuse=IndexDamagedError)
+
+
+STRANGE: dict[str, dict[str, Any]] = {
+    "a phrase beyond": beyond("subject"),
+    "an object beyond": beyond("object"),
+    "a predicate beyond": beyond("predicate"),
+    "a text beyond": beyond("text"),
+    "more statements than there are": beyond("counts"),
+    "texts that fall": {"phrases": unruly([1, 0, 2], b"ab")},
+    "texts that are none": {"phrases": unruly([0, 1, 2], b"a\xff")},
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_a_run_that_a_stranger_wrote_under_a_right_name_is_not_read(what: str, tmp_path: Path) -> None:
+    one = [np.zeros(1, np.int32)] * 4
+    run = Run(unruly([0, 1, 2], b"ab"), unruly([0, 1], b"p"), unruly([0], b""), np.ones(1, np.int32), *one, 0)
+    run = run._replace(object=np.ones(1, np.int32), text=np.full(1, -1, np.int32))
+    write_run(tmp_path, 0, run)
+    assert stored_run(tmp_path, 0) is not None
+    write_run(tmp_path, 1, run._replace(**STRANGE[what]))
+    assert stored_run(tmp_path, 1) is None
+    assert not list(tmp_path.glob("run-000001-*"))
 
 
 def test_a_link_in_the_place_of_scratch_is_refused(tmp_path: Path) -> None:
