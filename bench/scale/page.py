@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.scale.cost_tables import cost_blocks, kill_blocks
-from bench.scale.quality import GROUPS
+from bench.scale.quality_asking import GROUPS
 from bench.scale.quality_plot import quality_plot
 from bench.scale.quality_tables import (
     change_table,
@@ -93,4 +93,15 @@ def _quality(results: Stored) -> list[Block]:
             Text("Distractors of all modern Wikipedia, shuffled: the two sets' own come no sooner than others."),
             *[part for part in (corpus_table(mixed), recall_table(mixed, "both")) if isinstance(part, Rows)],
         ]
-    return [*blocks, Heading("Time", 3), speed_table(line)]
+    where = line[-1]["machine"]
+    return [
+        *blocks,
+        Heading("Time", 3),
+        Text(
+            f"{where['cores']} cores. Where the load is above them, other processes shared these, and the clock says "
+            "little: seconds of processor hold there too. Milliseconds: all questions in one call, twenty each, "
+            "without encoding them, median of the calls; in brackets of processor. hippo2 walks by `power` here. "
+            "Stages under a second are left out; *encode* looks vectors up in the pool."
+        ),
+        speed_table(line),
+    ]

@@ -11,12 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.checks import Check, all_passed, equal
-from bench.measure import spread
+from bench.checks import all_passed, equal
 from bench.report import machine
 from bench.scale.ledger import digest_of
+from bench.scale.quality_asking import GROUPS, MEASURES, METHODS, Say, asked, gold_checks, milliseconds
 from bench.scale.quality_corpus import (
-    ASKED,
     SEED,
     Order,
     Questions,
@@ -29,34 +28,20 @@ from bench.scale.quality_corpus import (
     write_corpus,
 )
 from bench.scale.quality_index import CORPUS, ENCODER, EXTRACTOR, Pooled, make_index, ready_pool
-from hippogpu.config import IndexConfig, MethodName, RunConfig, SearchConfig
+from hippogpu.config import IndexConfig, RunConfig
 from hippogpu.disk import write_atomically
 from hippogpu.embed import embedder_from_name
 from hippogpu.evaluate import (
-    CUTOFFS,
     EncodedOnce,
-    Evaluation,
-    evaluate,
-    mean_intervals,
-    paired_differences,
 )
 from hippogpu.searcher import Searcher
 from hippogpu.types import Passage
-
-METHODS: tuple[MethodName, ...] = ("dense", "bm25", "hippo2", "hippo")
-GROUPS = ("both", *ASKED)
-K, REPEATS = max(CUTOFFS), 3
-MEASURES = (*(f"recall@{k}" for k in CUTOFFS), "all_recall@5")
-MAIN = "recall@5"
-_DIGITS = 4
 
 VARIANTS: Mapping[str, IndexConfig] = {
     "exact": IndexConfig(),
     "cells": IndexConfig(synonym_search="cells"),
     "cells, quantised facts": IndexConfig(synonym_search="cells", fact_vectors="int8", fact_search="ivfpq"),
 }
-
-Say = Callable[[str], None]
 
 
 class Case(NamedTuple):
@@ -147,8 +132,8 @@ def _measured(bench: Bench, case: Case, pool: Path, embedder: Pooled) -> dict[st
     report = make_index(root, pool, passages, embedder, VARIANTS[case.variant], _Told(bench.say, case.name))
     used, encoded = time.process_time() - used, embedder.encoded - before
     searcher = Searcher.open(root, embedder=EncodedOnce(embedder), run=RunConfig(backend="cpu"))
-    methods, found = _asked(bench, searcher, passages)
-    checks = _checks(found["dense"], case, report.counts)
+    methods, found = asked(bench.questions, searcher, passages, bench.say)
+    checks = [equal("passages of the index", report.counts["passages"], case.size), *gold_checks(found["dense"])]
     result: dict[str, Any] = {
         **{"size": case.size, "order": case.order, "variant": case.variant},
         "settings": _settings(VARIANTS[case.variant]),
@@ -165,76 +150,10 @@ def _measured(bench: Bench, case: Case, pool: Path, embedder: Pooled) -> dict[st
     }
     if all_passed(checks):
         for method in METHODS:
-            result["methods"][method]["ms"] = _ms(bench, searcher, method)
+            result["methods"][method]["ms"] = milliseconds(bench.questions, searcher, method)
     del searcher
     shutil.rmtree(root)
     return result
-
-
-def _asked(
-    bench: Bench, searcher: Searcher, passages: Sequence[Passage]
-) -> tuple[dict[str, Any], dict[str, Evaluation]]:
-    """What is stored of each method, and the evaluations of all questions together."""
-    known = [passage.id for passage in passages]
-    evaluations: dict[str, dict[str, Evaluation]] = {
-        method: _evaluated(bench, searcher, method, known) for method in METHODS
-    }
-    stored: dict[str, Any] = {}
-    for method in METHODS:
-        groups = {group: _group(group, method, evaluations) for group in GROUPS}
-        by_question = evaluations[method]["both"].by_query
-        recalls = [round(by_question[query.id][MAIN], _DIGITS) for query in bench.questions.queries]
-        stored[method] = {"groups": groups, "by_question": recalls}
-        bench.say(f"  {method}: {MAIN} {100 * groups['both']['values'][MAIN]:.1f}")
-    return stored, {method: found["both"] for method, found in evaluations.items()}
-
-
-def _evaluated(bench: Bench, searcher: Searcher, method: MethodName, known: Sequence[str]) -> dict[str, Evaluation]:
-    """The evaluation of all questions, and of those of each set."""
-    queries = bench.questions.queries
-    rankings = searcher.rank([query.text for query in queries], k=K, config=SearchConfig(method=method))
-    ranked = {q.id: [hit.passage.id for hit in one.hits] for q, one in zip(queries, rankings, strict=True)}
-    found = {}
-    for group in GROUPS:
-        some = {query.id: ranked[query.id] for query in bench.questions.of(group)}
-        found[group] = evaluate(some, bench.questions.gold, depth=K, known=known)
-    return found
-
-
-def _group(group: str, method: str, evaluations: Mapping[str, Mapping[str, Evaluation]]) -> dict[str, Any]:
-    """Means, their 95 % intervals, and paired differences from dense [mean, low, high, verdict]."""
-    own, dense = evaluations[method][group], evaluations["dense"][group]
-    bounds, differences = mean_intervals(own), paired_differences(own, dense)
-    return {
-        "questions": own.queries,
-        "values": {name: round(own.values[name], _DIGITS) for name in MEASURES},
-        "intervals": {name: [round(bounds[name].low, _DIGITS), round(bounds[name].high, _DIGITS)] for name in MEASURES},
-        "against_dense": {
-            name: [*(round(value, _DIGITS) for value in differences[name][:3]), differences[name].verdict]
-            for name in MEASURES
-        },
-    }
-
-
-def _checks(dense: Evaluation, case: Case, counts: Mapping[str, int]) -> list[Check]:
-    return [
-        equal("passages of the index", counts["passages"], case.size),
-        equal("gold that the index does not hold", list(dense.absent), []),
-        equal("questions without gold", len(dense.without_gold), 0),
-    ]
-
-
-def _ms(bench: Bench, searcher: Searcher, method: MethodName) -> dict[str, Any]:
-    """Milliseconds a question, all of them in one call, without encoding them; cpu: of processor, median."""
-    texts = [query.text for query in bench.questions.queries]
-    spent: list[float] = []
-    used: list[float] = []
-    for _ in range(REPEATS):
-        started = time.perf_counter(), time.process_time()
-        searcher.rank(texts, k=K, config=SearchConfig(method=method))
-        for times, now, then in zip((spent, used), (time.perf_counter(), time.process_time()), started, strict=True):
-            times.append(1000 * (now - then) / len(texts))
-    return {**spread(spent), "cpu": spread(used)["median"]}
 
 
 def _settings(config: IndexConfig) -> dict[str, str]:

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from bench.quality.results import write_results
 from bench.report import print_rows
-from bench.scale.quality import GROUPS, MEASURES, METHODS, Bench, Case, cases_of, results_of, run_cases
+from bench.scale.quality import Bench, Case, cases_of, results_of, run_cases
+from bench.scale.quality_asking import GROUPS, MEASURES, METHODS
 from bench.scale.quality_corpus import Order, read_asked, read_sea
 
 QUALITY = Path("bench/results/scale_quality.json")

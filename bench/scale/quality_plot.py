@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bench.scale.quality import GROUPS, MAIN, METHODS
+from bench.scale.quality_asking import GROUPS, MAIN, METHODS
 from hippogpu.errors import require_extra
 
 _COLOURS = {"dense": "C0", "bm25": "C1", "hippo2": "C2", "hippo": "C3"}
@@ -32,7 +32,7 @@ def quality_plot(line: Sequence[Mapping[str, Any]], *, sets: int, modern: int) -
         for axes, group in zip(panels, GROUPS, strict=True):
             _panel(axes, line, group, sets=sets, modern=modern)
         panels[0].set_ylabel(f"{MAIN}, percent, with 95 % intervals")
-        panels[0].legend(loc="lower left", fontsize=8)
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(METHODS))
         figure.supxlabel("passages in the index", fontsize=9)
         text = io.StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
@@ -53,14 +53,14 @@ def _panel(axes: Any, line: Sequence[Mapping[str, Any]], group: str, *, sets: in
             color=_COLOURS[method], label=method,
         )  # fmt: skip
     axes.set_xscale("log")
-    axes.set_xticks(sizes, [_short(size) for size in sizes], fontsize=8)
+    axes.set_xticks(sizes, [_short(size) for size in sizes], fontsize=8, rotation=60)
     axes.set_xticks([], minor=True)
-    for size, what in ((sets, "other articles"), (modern, "1810")):
+    for size, what in ((sets, "others from here"), (modern, "1810 from here")):
         if sizes[0] < size < sizes[-1]:
             axes.axvline(size, color="#999", linewidth=0.8, linestyle=":")
-            axes.annotate(
-                f"{what} →", (size, 1.0), xycoords=("data", "axes fraction"), xytext=(2, -9),
-                textcoords="offset points", fontsize=7, color="#555",
+            axes.text(
+                size, 0.01, f" {what}", rotation=90, va="bottom", ha="left", fontsize=7, color="#555",
+                transform=axes.get_xaxis_transform(),
             )  # fmt: skip
     questions = line[0]["methods"][METHODS[0]]["groups"][group]["questions"]
     axes.set_title(f"{group}: {questions} questions", fontsize=9)

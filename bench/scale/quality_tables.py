@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bench.quality.tables import figure, percent, short, told
-from bench.scale.quality import MAIN, MEASURES, METHODS
+from bench.scale.quality_asking import MAIN, MEASURES, METHODS
 from hippogpu.evaluate.intervals import CONFIDENCE, Doubles, bootstrap_means
 from hippogpu.evaluate.pages import Rows
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from bench.scale import quality, quality_index
-from bench.scale.quality import METHODS, Bench, Case, cases_of, results_of, run_cases
+from bench.scale.quality import Bench, Case, cases_of, results_of, run_cases
+from bench.scale.quality_asking import METHODS
 from bench.scale.quality_corpus import (
     ASKED,
     OLD,
