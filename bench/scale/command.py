@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -51,6 +51,7 @@ def cost(
     method: Annotated[
         list[str] | None, typer.Option("--ask", help=f"How to ask; repeatable ({', '.join(CASES)}).")
     ] = None,
+    ask_again: Annotated[bool, typer.Option("--ask-again", help="Time questions anew that were timed before.")] = False,
     until: Annotated[
         str, typer.Option("--until", help=f"Stop behind this stage ({', '.join(BUILDING)}); all when not given.")
     ] = "",
@@ -72,7 +73,8 @@ def cost(
         if size <= exact_up_to:
             cases.insert(0, Case(size, "exact", EXACT))
         for case in cases:
-            result = _measured(runner, case, method or CASES, until, round(memory_limit * GIB))
+            how = _How(tuple(method or CASES), until, ask_again, round(memory_limit * GIB))
+            result = _measured(runner, case, how)
             if result is None:
                 continue
             _merge(json or RESULT, "cost", case.name, result)
@@ -82,18 +84,25 @@ def cost(
         raise typer.Exit(1)
 
 
-def _measured(
-    runner: Runner, case: Case, methods: Sequence[str], until: str, limit_bytes: int
-) -> dict[str, Any] | None:
+class _How(NamedTuple):
+    """How a case is measured, as the options say."""
+
+    methods: Sequence[str]
+    until: str
+    ask_again: bool
+    limit_bytes: int
+
+
+def _measured(runner: Runner, case: Case, how: _How) -> dict[str, Any] | None:
     try:
-        stages = build_case(runner, case, until=until or BUILDING[-1])
-        if until:
+        stages = build_case(runner, case, until=how.until or BUILDING[-1])
+        if how.until:
             return None
-        result = ask_case(runner, case, methods, stages)
+        result = ask_case(runner, case, how.methods, stages, again=how.ask_again)
     except StageFailed as failed:
         Console(stderr=True).print(f"[bold red]error:[/] {failed}")
         raise typer.Exit(1) from failed
-    check = limit_check(result, limit_bytes)
+    check = limit_check(result, how.limit_bytes)
     command = f"python -m bench scale cost --work DIR --passages {case.passages}"
     return {
         "command": command,

@@ -76,9 +76,16 @@ def build_case(runner: Runner, case: Case, *, until: str) -> dict[str, Stage]:
     return _run(runner, case, {name: words for name, words in building(case, at).items() if name in wanted})
 
 
-def ask_case(runner: Runner, case: Case, methods: Sequence[str], stages: dict[str, Stage]) -> dict[str, Any]:
-    """Checks and asks an index that is made; nothing is asked of one that fails a check. All of the result."""
+def ask_case(
+    runner: Runner, case: Case, methods: Sequence[str], stages: dict[str, Stage], *, again: bool = False
+) -> dict[str, Any]:
+    """Checks and asks an index that is made; nothing is asked of one that fails a check. All of the result.
+
+    again : questions that were timed before are timed anew
+    """
     at = places(runner.work, case)
+    for name in asking(at, methods) if again else ():
+        runner.ledger.forget(f"{case.name}/{name}")
     _write_some_questions(at)
     stages |= _run(runner, case, checking(case, at))
     checks = [*_checks(stages), *_agreement(at)]

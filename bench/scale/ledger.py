@@ -62,6 +62,11 @@ class Ledger:
         """What was foretold of each case, by stage."""
         return self._held()[1]
 
+    def forget(self, name: str) -> None:
+        """Lets a stage be done anew."""
+        with self._changing() as (stages, _):
+            stages.pop(name, None)
+
     def note(self, name: str, stage: Stage) -> None:
         with self._changing() as (stages, _):
             stages[name] = stage
