@@ -18,6 +18,7 @@ from bench.scale.quality_tables import (
     measures_table,
     recall_table,
     speed_table,
+    summary,
     variant_table,
 )
 from hippogpu.evaluate.pages import Block, Heading, Picture, Rows, Text, as_markdown
@@ -72,8 +73,10 @@ def _quality(results: Stored) -> list[Block]:
             f"{results['asked_passages']:,} passages every distractor is one that the makers of the two sets chose; up "
             f"to {results['modern_passages']:,} the others are modern Wikipedia; **beyond, all are of the "
             "encyclopaedia of 1810**."
+            + ("" if line[-1]["sources"]["of_1810"] else " No size below has a passage of 1810.")
         ),
         Picture(_PICTURE, "recall@5 of four methods against the number of passages, with 95 % intervals"),
+        *([Text(summary(line))] if len(line) > 1 else []),
         Heading("What each index holds", 3),
         corpus_table(line),
         Heading("recall@5", 3),

@@ -91,6 +91,25 @@ def change_table(line: Sequence[Stored]) -> Rows:
     return Rows([f"from {_size(first)} to", *METHODS, *leads], rows)
 
 
+def summary(line: Sequence[Stored]) -> str:
+    """What the smallest and the largest size say, in three sentences."""
+    first, last = line[0], line[-1]
+    fallen = [
+        f"{method} {percent(first['methods'][method]['groups']['both']['values'][MAIN])} → "
+        f"{percent(last['methods'][method]['groups']['both']['values'][MAIN])}"
+        for method in METHODS
+    ]
+    leads = [f"{method} {_lead(last['methods'][method]['groups']['both'])}" for method in METHODS if method != "dense"]
+    changes = [
+        f"{method} {_change(last, first, {method: 1, 'dense': -1}).told()}" for method in METHODS if method != "dense"
+    ]
+    return (
+        f"**From {_size(first)} to {_size(last)} passages**, recall@5 in percent: {', '.join(fallen)}. Leads over "
+        f"dense at {_size(last)}, in points: {', '.join(leads)}. What has become of these leads since {_size(first)}: "
+        f"{', '.join(changes)}."
+    )
+
+
 def variant_table(cases: Mapping[str, Stored]) -> Rows:
     """Sizes that were measured under several settings: recall@5, and how many questions have another one."""
     rows = []

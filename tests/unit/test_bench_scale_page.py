@@ -16,6 +16,7 @@ from bench.scale.quality_tables import (
     measures_table,
     recall_table,
     speed_table,
+    summary,
     variant_table,
 )
 from hippogpu.evaluate.pages import as_markdown
@@ -96,6 +97,13 @@ def test_a_change_is_that_of_the_same_questions_with_its_interval(cases: dict[st
     assert row["hippo"] == "+0.0 [0.0, 0.0] tie"
     assert row["lead of hippo"].startswith("+62.5 [")
     assert row["lead of hippo2"] == "+0.0 [0.0, 0.0] tie"
+
+
+def test_the_summary_tells_the_ends_of_the_line_and_what_became_of_the_leads(cases: dict[str, Any]) -> None:
+    text = summary(main_line(cases))
+    assert text.startswith("**From 20 to 200 passages**, recall@5 in percent: dense 87.5 → 25.0, bm25 87.5 → 25.0,")
+    assert "Leads over dense at 200, in points: bm25 +10.0 [5.0, 20.0] better" in text
+    assert "since 20: bm25 +0.0 [0.0, 0.0] tie, hippo2 +0.0 [0.0, 0.0] tie, hippo +62.5 [" in text
 
 
 def test_settings_of_one_size_are_held_against_each_other(cases: dict[str, Any]) -> None:
