@@ -137,6 +137,15 @@ def test_a_commit_made_anew_makes_the_cells_anew(made: Path) -> None:
     assert verify(made, full=True) == []
 
 
+def test_damaged_cells_are_not_taken_over(made: Path) -> None:
+    before = cells_of(made)
+    path = files_folder(made) / current_manifest(made).files["fact_codes"].file
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    index_of(made, [*PASSAGES, stating("p9", "Nothing new is stated here")], config=CELLS)
+    assert cells_of(made) == before
+    assert verify(made, full=True) == []
+
+
 @pytest.mark.parametrize("role", ["fact_scales", "phrase_scales", "passage_scales"])
 @pytest.mark.parametrize("scale", [np.inf, np.nan, 0.0, -1.0])
 def test_scales_that_are_none_are_refused_before_a_search(tmp_path: Path, role: str, scale: float) -> None:
