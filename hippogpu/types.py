@@ -333,7 +333,7 @@ class Ranking:
     certified is None where the solver has no certificate; fallback is None unless the method fell back;
     filter_failure is None unless the filter could not judge the facts (SearchConfig.filter_fails says what was kept).
     fact_search says what found the facts near to the question: "exact" looked at all of them, "ivfpq" at those of near
-    cells, so that some may be missing (certified is about the walk from what was found); None where none was looked for.
+    cells, so that some may be missing (certified is about the walk from what was found); None where none was sought.
     ms holds the milliseconds of each stage, a batch's time divided by its queries. generation is the number of the
     snapshot that answered, 0 where no index did.
     """

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 from hippogpu.config import RunConfig
@@ -28,10 +30,12 @@ def tidy(root: Path, run: RunConfig, known: StoredVectors | None = None) -> None
 def building(root: Path, stage: str, digest: str) -> Path:
     """The folder of a commit's unfinished work in one stage, by the digest of what it works on; not made here.
 
-    What the stage left of other work goes: a corpus that was killed and then changed must not fill the disk.
+    Another version of the program does not go on with it. What the stage left of other work goes: a corpus that was
+    killed and then changed must not fill the disk.
     StoredIndexError where the folder of unfinished work is a link.
     """
-    folder = root / BUILDING / f"{stage}-{digest[:16]}"
+    named = hashlib.sha256(f"{version('hippogpu')} {digest}".encode()).hexdigest()
+    folder = root / BUILDING / f"{stage}-{named[:16]}"
     refuse_link(folder.parent)
     for other in folder.parent.glob(f"{stage}-*"):
         if other != folder:

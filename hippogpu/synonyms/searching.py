@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from hippogpu.config import IndexConfig
 from hippogpu.config.retrieval import BackendName
+from hippogpu.disk import refuse_link
 from hippogpu.precision import ScaledRows, Vectors
 from hippogpu.synonyms.cells import REACH, cell_steps, search_cells, sort_into_cells
 from hippogpu.synonyms.exact import exact_plan, search_step
@@ -138,9 +141,13 @@ def _by_cells(
 
 
 def _folder(scratch: Path, vectors: Vectors, wanted: Wanted, config: IndexConfig, *plan: int) -> Path:
-    """The folder of a search: named after all that decides its pairs and steps."""
+    """The folder of a search: named after all that decides its pairs and steps, and the version of the program.
+
+    What other searches have left there goes.
+    """
     digest = hashlib.sha256()
-    settings = [config.synonym_search, config.synonym_threshold, config.synonym_cap, *vectors.shape, *plan]
+    chosen = config.synonym_search, config.synonym_threshold, config.synonym_cap
+    settings = [version("hippogpu"), *chosen, *vectors.shape, *plan]
     digest.update(json.dumps(settings).encode())
     for column in wanted:
         digest.update(np.packbits(column).data)
@@ -149,7 +156,12 @@ def _folder(scratch: Path, vectors: Vectors, wanted: Wanted, config: IndexConfig
         digest.update(array.dtype.str.encode())
         for start in range(0, len(array), _HASHED_ROWS):
             digest.update(np.ascontiguousarray(array[start : start + _HASHED_ROWS]).data)
-    return scratch / digest.hexdigest()[:16]
+    folder = scratch / digest.hexdigest()[:16]
+    refuse_link(scratch)
+    for other in scratch.glob("[0-9a-f]" * 16):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
 
 
 def _edges(found: Found, kept: Edges, vectors: Vectors, cap: int, budget_bytes: int, scratch: Path | None) -> Edges:
