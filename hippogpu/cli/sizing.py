@@ -204,8 +204,9 @@ def _show(plan: IndexPlan, proportions: str) -> None:
     out.print(table(f"{title}; proportions: {proportions}", ["count", "about"], rows))
     out.print(table("Disk and memory, GB", ["array", "rows", "columns", "bytes each", "disk", "served"], _arrays(plan)))
     out.print(table("Building", ["stage", "time", "host memory, GiB", "work"], _stages(plan)))
-    asked = ["method", "solver", "GB of vectors", "GFLOP", "edges", "MB held", "ms alone", "batch", "ms in it"]
-    out.print(table(f"A question; {plan.at_once:,} walk together under the budget", asked, _questions(plan)))
+    took = ["method", "solver", "ms alone", "batch", "ms in it", "MB held"]
+    out.print(table(f"A question; {plan.at_once:,} walk together under the budget", took, _questions(plan)))
+    out.print(table("What it works on", ["method", "solver", "GB of vectors", "GFLOP", "edges, 1e6"], _work(plan)))
     out.print(table("Serving fits", ["device", "GB needed", "as it is", "with these settings", "GB then"], _fits(plan)))
     for line in plan.notes:
         note(line)
@@ -238,13 +239,23 @@ def _questions(plan: IndexPlan) -> list[list[str]]:
         [
             question.method,
             question.solver,
-            _gb(question.vector_bytes),
-            f"{question.flops / 1e9:,.3g}",
-            f"{question.edges:,.3g}",
-            f"{question.held_bytes / 1e6:,.0f}",
             f"{question.alone_ms:,.1f}",
             f"{question.batch:,}",
             f"{question.batch_ms:,.1f}",
+            f"{question.held_bytes / 1e6:,.0f}",
+        ]
+        for question in plan.questions
+    ]
+
+
+def _work(plan: IndexPlan) -> list[list[str]]:
+    return [
+        [
+            question.method,
+            question.solver,
+            _gb(question.vector_bytes),
+            f"{question.flops / 1e9:,.1f}",
+            f"{question.edges / 1e6:,.1f}",
         ]
         for question in plan.questions
     ]
