@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BATCH, K = 32, 20
-SECONDS, MOST, LEAST = 30.0, 256, 10
+SECONDS, MOST, LEAST = 20.0, 256, 8
 """How long a timing lasts at most, how many calls it has at most, and how many at least, whatever they take."""
 LEAST_BATCHES, MOST_BATCHES = 1, 8
 COMPARED = 32
@@ -162,7 +162,7 @@ class _Call(NamedTuple):
 def _timed(
     call: Callable[[Any], Any], inputs: Iterator[Any], *, least: int, most: int
 ) -> tuple[list[Any], list[_Call]]:
-    """What the calls gave, and the time of each: at most so many, and no further ones after half a minute."""
+    """What the calls gave, and the time of each: at most so many, and no further ones after twenty seconds."""
     given: list[Any] = []
     spent: list[_Call] = []
     ends = time.perf_counter() + SECONDS
