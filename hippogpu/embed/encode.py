@@ -75,7 +75,8 @@ def encoded_blocks(
 def reading_work(lengths: AnyInts, embedder: Embedder) -> Longs:
     """What texts of so many characters cost: those up to the window, and a little for being a text at all."""
     work = lengths.astype(np.int64)
-    if embedder.window is not None:
+    # Where there is nothing to read no encoder is loaded to ask for its window.
+    if len(work) and embedder.window is not None:
         work = np.minimum(work, embedder.window * _CHARACTERS_A_TOKEN)
     return work + _TEXT_WORK
 

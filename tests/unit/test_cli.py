@@ -132,7 +132,7 @@ def test_search_prints_one_object_a_question(folder: Path) -> None:
     assert (first["query_id"], second["query_id"], len(first["passages"])) == ("q1", "q2", 2)
     assert set(first) == {
         *("query_id", "query", "method", "solver", "fallback", "certified", "generation"),
-        *("passages", "facts", "entities", "filter_failure", "seeds", "ms"),
+        *("passages", "facts", "fact_search", "entities", "filter_failure", "seeds", "ms"),
     }
 
 
