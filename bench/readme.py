@@ -13,11 +13,17 @@ from bench.ppr.results import RESULTS, costs, read_results, slope
 from bench.quality.results import RESULTS as QUALITY
 from bench.quality.results import read_results as read_quality
 from bench.quality.tables import percent
+from bench.scale.page import COST as SCALE_COST
+from bench.scale.page import QUALITY as SCALE_QUALITY
+from bench.scale.page import stored as stored_scale
+from bench.scale.quality_tables import main_line
 
 ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = r"(<!-- {0} table -->\n).*(<!-- /{0} table -->)"
 _SETS = ("musique_dev", "2wiki", "musique_train", "hotpotqa_train")
 _METHODS = ("dense", "bm25", "hippo2", "hippo")
+_BUILDING = ("extract", "index", "diffuse")
+_ASKED = ("hippo2 diffused", "hippo", "dense", "bm25")
 _SOLVERS = {
     "igraph-prpack": "igraph PRPACK, what the authors' library calls",
     "scipy-power-32": "SciPy, 32 questions together",
@@ -30,10 +36,11 @@ _SOLVERS = {
 
 
 def readme() -> None:
-    """Write the tables of bench/results/oracle.json, quality.json and ppr.json into README.md."""
+    """Write the tables of the results oracle, quality, ppr, scale and scale_quality into README.md."""
     path = ROOT / "README.md"
     text = with_table(path.read_text(encoding="utf-8"), stored_result())
     text = with_quality(text, read_quality(QUALITY))
+    text = with_scale(text, stored_scale(SCALE_COST), stored_scale(SCALE_QUALITY))
     path.write_text(with_engine(text, read_results(RESULTS)), encoding="utf-8")
 
 
@@ -76,6 +83,51 @@ def with_engine(text: str, results: Mapping[str, Any]) -> str:
         rows.append(f"| {shown} | {cells} | {'–' if exponent is None else f'{exponent:.2f}'} |")
     head = "| ms a question, by passages | " + " | ".join(f"{size:,}" for size in sizes) + " | exponent |"
     return _replaced(text, "engine", "\n".join([head, "|---" * (len(sizes) + 2) + "|", *rows, ""]))
+
+
+def with_scale(text: str, cost: Mapping[str, Any], quality: Mapping[str, Any]) -> str:
+    """The page with what an index of each size costs, and what it still finds."""
+    return _replaced(text, "scale", "\n".join([*_cost_of_size(cost), "", *_found_at_size(quality), ""]))
+
+
+def _cost_of_size(results: Mapping[str, Any]) -> list[str]:
+    """Compact indexes of synthetic passages: time, memory, disk, and a question of hippo2 and hippo."""
+    cases = [case for name, case in results["cost"].items() if "compact" in name]
+    cases.sort(key=lambda case: case["passages"])
+    rows: dict[str, list[str]] = {
+        "extract (replayed records), index, diffuse, minutes": [_minutes(case) for case in cases],
+        "the same, minutes of processor": [_minutes(case, "cpu_s") for case in cases],
+        "most memory while building, GiB": [_most_memory(case) for case in cases],
+        "on disk, GiB": [f"{case['bytes'] / 2**30:.2f}" for case in cases],
+        **{f"{name}, alone / in 32, ms": [_asked(case, name) for case in cases] for name in _ASKED},
+    }
+    head = "| passages, synthetic | " + " | ".join(f"{case['passages']:,}" for case in cases) + " |"
+    return [head, "|---" * (len(cases) + 1) + "|", *(f"| {name} | {' | '.join(row)} |" for name, row in rows.items())]
+
+
+def _minutes(case: Mapping[str, Any], clock: str = "wall_s") -> str:
+    stages = [case["stages"].get(name) for name in _BUILDING]
+    return f"{sum(stage[clock] for stage in stages) / 60:.1f}" if all(stages) else "–"
+
+
+def _most_memory(case: Mapping[str, Any]) -> str:
+    stages = [case["stages"].get(name) for name in _BUILDING]
+    return f"{max(stage['anon_bytes'] for stage in stages) / 2**30:.1f}" if all(stages) else "–"
+
+
+def _asked(case: Mapping[str, Any], name: str) -> str:
+    said = case["questions"].get(name)
+    return f"{_ms(said['single']['median'])} / {_ms(said['batched']['median'])}" if said else "–"
+
+
+def _found_at_size(results: Mapping[str, Any]) -> list[str]:
+    line = main_line(results["cases"])
+    rows = []
+    for method in _METHODS:
+        values = [case["methods"][method]["groups"]["both"]["values"]["recall@5"] for case in line]
+        rows.append(f"| {method} | " + " | ".join(map(percent, values)) + " |")
+    head = "| R@5, percent, real passages | " + " | ".join(f"{case['size']:,}" for case in line) + " |"
+    return [head, "|---" * (len(line) + 1) + "|", *rows]
 
 
 def _ms(value: float) -> str:

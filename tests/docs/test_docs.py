@@ -15,7 +15,9 @@ import hippogpu
 from bench.ppr.results import RESULTS, read_results
 from bench.quality.results import RESULTS as QUALITY
 from bench.quality.results import read_results as read_quality
-from bench.readme import stored_result, with_engine, with_quality, with_table
+from bench.readme import stored_result, with_engine, with_quality, with_scale, with_table
+from bench.scale.page import COST, stored
+from bench.scale.page import QUALITY as SCALE_QUALITY
 from hippogpu import config
 from hippogpu.cli import app
 from hippogpu.config import SearchConfig
@@ -131,6 +133,7 @@ def test_the_figures_of_readme_are_those_of_the_stored_result() -> None:
     assert with_table(README, stored_result()) == README
     assert with_engine(README, read_results(RESULTS)) == README
     assert with_quality(README, read_quality(QUALITY)) == README
+    assert with_scale(README, stored(COST), stored(SCALE_QUALITY)) == README
 
 
 def test_the_weights_of_the_guide_are_those_that_rank() -> None:
