@@ -96,7 +96,7 @@ def test_the_shell_lines_of_readme_work(tmp_path: Path, monkeypatch: pytest.Monk
     some = (tmp_path / "corpus.jsonl").read_text().splitlines(keepends=True)[:80]
     (tmp_path / "corpus.jsonl").write_text("".join(some))
     lines = [line for line in blocks(README, "sh")[2].splitlines() if line.startswith("hippogpu ")]
-    assert len(lines) == 13
+    assert len(lines) == 14
     for line in lines:
         words = shlex.split(line, comments=True)[1:]
         ran = run_verb(app, *(words[: words.index(">")] if ">" in words else words))
