@@ -99,7 +99,7 @@ def _cost_of_size(results: Mapping[str, Any]) -> list[str]:
         "the same, minutes of processor": [_minutes(case, "cpu_s") for case in cases],
         "most memory while building, GiB": [_most_memory(case) for case in cases],
         "on disk, GiB": [f"{case['bytes'] / 2**30:.2f}" for case in cases],
-        **{f"{name}, alone / in 32, ms": [_asked(case, name) for case in cases] for name in _ASKED},
+        **{f"{name}, alone / in 32, ms of processor": [_asked(case, name) for case in cases] for name in _ASKED},
     }
     head = "| passages, synthetic | " + " | ".join(f"{case['passages']:,}" for case in cases) + " |"
     return [head, "|---" * (len(cases) + 1) + "|", *(f"| {name} | {' | '.join(row)} |" for name, row in rows.items())]
@@ -117,7 +117,7 @@ def _most_memory(case: Mapping[str, Any]) -> str:
 
 def _asked(case: Mapping[str, Any], name: str) -> str:
     said = case["questions"].get(name)
-    return f"{_ms(said['single']['median'])} / {_ms(said['batched']['median'])}" if said else "–"
+    return f"{_ms(said['single']['cpu'])} / {_ms(said['batched']['cpu'])}" if said else "–"
 
 
 def _found_at_size(results: Mapping[str, Any]) -> list[str]:

@@ -180,9 +180,9 @@ def test_stages_stand_beside_what_was_foretold_of_them(cost: dict[str, Any]) -> 
 
 def test_questions_stand_by_method_and_facts_by_store(cost: dict[str, Any]) -> None:
     assert question_table(cost).rows == [
-        ["dense", "123", "200", "1.23", "900", "31 of 32", "30 of 32"],
-        ["facts alone: every facts", "123", "200", "1.23", "–", "", ""],
-        ["facts alone: own facts", "123", "200", "1.23", "–", "recall of 5: 0.980", ""],
+        ["dense", "123", "200", "1.23", "–", "–", "900", "31 of 32", "30 of 32"],
+        ["facts alone: every facts", "123", "200", "1.23", "–", "–", "–", "", ""],
+        ["facts alone: own facts", "123", "200", "1.23", "–", "–", "–", "recall of 5: 0.980", ""],
     ]
 
 
