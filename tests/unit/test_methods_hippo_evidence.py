@@ -141,7 +141,7 @@ def test_a_pool_is_the_first_passages_by_the_graph_and_by_the_texts(here: Loaded
 def test_vectors_and_walks_speak_as_shares_of_the_greatest_over_all_passages(here: Loaded) -> None:
     found = worked(here, HIPPO, QUESTIONS)
     for i, pool in enumerate(found.pools):
-        facts, names, passages = (mass[i] for mass in found.masses)
+        facts, names, passages = (mass[i].astype(np.float64) for mass in found.masses)
         assert column(pool, "dense") == pytest.approx(found.texts.dense[i, pool.rows])
         assert column(pool, "near") == pytest.approx((passages / passages.max())[pool.rows])
         assert column(pool, "facts") == pytest.approx(log_share(facts, facts.max())[pool.rows])
