@@ -91,7 +91,8 @@ def test_the_order_of_the_graph_adds_names_by_their_weight(here: Loaded) -> None
     config = replace(HIPPO, name_weight=0.5, rerank="none")
     masses = worked(here, config).masses
     scores = method_rows(here, ASKED, config)
-    assert scores == pytest.approx(masses.facts + 0.5 * masses.names + masses.passages, abs=1e-12)
+    facts, names, passages = (mass.astype(np.float64) for mass in masses)
+    assert scores == pytest.approx(facts + 0.5 * names + passages, abs=1e-12)
     assert masses.names.any()
 
 
