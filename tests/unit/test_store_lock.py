@@ -295,12 +295,12 @@ def test_a_child_of_fork_neither_frees_nor_keeps_the_lock(root: Path) -> None:
 
 
 def test_a_child_that_outlives_a_killed_writer_keeps_no_lock(root: Path) -> None:
-    grown = OWNER.replace(
-        'print("locked"', 'import os\nif os.fork() == 0:\n    time.sleep(3)\n    os._exit(0)\nprint("locked"'
-    )
+    child = 'if os.fork() == 0:\n    print("child", flush=True)\n    time.sleep(3)\n    os._exit(0)\n'
+    grown = OWNER.replace('print("locked"', f'import os\n{child}print("locked"')
     with subprocess.Popen([sys.executable, "-c", grown, str(root)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        process.stdout.readline()
+        # The child has let go of the lock as soon as it runs.
+        process.stdout.readline(), process.stdout.readline()
         process.kill()
         process.wait()
         process.stdout.close()
