@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -66,6 +67,30 @@ def make_own_folder(folder: Path) -> None:
     """As make_folder, for a folder inside an index: StoredIndexError where it is a link out of it."""
     refuse_link(folder)
     make_folder(folder)
+
+
+def forget_others(folder: Path, pattern: str) -> None:
+    """Removes the folders of that pattern beside this one; StoredIndexError where the folder above is a link."""
+    refuse_link(folder.parent)
+    for other in folder.parent.glob(pattern):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def allocate(path: Path, size: int, *, anew: bool) -> None:
+    """A plain file of at least so many bytes, to be mapped and written to; without `anew`, with what it held before.
+
+    The disk gives them now, so that a full one is an error: a write to the mapping that found it full would end the
+    process.
+    """
+    with failures_of(path):
+        if anew:
+            path.unlink(missing_ok=True)
+        handle = open_plain(path, os.O_RDWR | os.O_CREAT)
+        try:
+            os.posix_fallocate(handle, 0, size)
+        finally:
+            os.close(handle)
 
 
 def refuse_link(path: Path) -> None:

@@ -29,6 +29,7 @@ from hippogpu.store import (
     DiffusionMark,
     Encoder,
     Manifest,
+    Passages,
     Snapshot,
     StoredVectors,
     load_snapshot,
@@ -42,7 +43,7 @@ from hippogpu.store import (
 from hippogpu.store.files import Entry
 from hippogpu.synonyms import KnownSynonyms, find_synonyms
 from hippogpu.tables import Tabulated, tabulate
-from hippogpu.types import Csr
+from hippogpu.types import Csr, Edges, Tables
 from hippogpu.words import count_words
 
 
@@ -96,12 +97,12 @@ def build(
 
     anew : take no vector and no synonym from what is stored
     """
-    passages = reading.passages
+    passages, taken = reading.passages, None if anew else stored
     with stages("load"):
         if anew:
             with failures_of(root / "vectors"):
                 known_vectors(root, None, embedder).clear()
-        known = known_vectors(root, None if anew else stored, embedder)
+        known = known_vectors(root, taken, embedder)
     with stages("tables"):
         tabulated = _tabulated(root, reading, own, config, run, stages)
         tables = tabulated.tables
@@ -117,36 +118,13 @@ def build(
             on_progress=stages.progress,
         )
     with stages("synonyms"):
-        synonyms = find_synonyms(
-            tables.phrases,
-            vectors.phrase,
-            config,
-            known=None if stored is None or anew else known_synonyms(stored),
-            budget_bytes=run.budget_bytes,
-            scratch=root / BUILDING / "synonyms",
-            backend=run.backend,
-            on_progress=stages.progress,
-        )
+        synonyms = _synonyms(root, tables, vectors.phrase, config, run, taken, stages)
     with stages("graph"):
         names = names_for(tables, passages.wholes, config)
-        graph = assemble(
-            tables,
-            with_names(synonyms, names),
-            config.edge_rule,
-            budget_bytes=run.budget_bytes,
-            on_progress=stages.progress,
-        )
+        joined = with_names(synonyms, names)
+        graph = assemble(tables, joined, config.edge_rule, budget_bytes=run.budget_bytes, on_progress=stages.progress)
     with stages("words"):
-        words = write_words(
-            root,
-            count_words(
-                passages.wholes,
-                passages.first_titles(),
-                budget_bytes=run.budget_bytes,
-                scratch=root,
-                on_progress=stages.progress,
-            ),
-        )
+        words = _words(root, passages, run, stages)
     counts = counts_of(passages, tables, synonyms, graph, names=names)
     counts |= {"user_edges": len(own.edges)} if own.edges else {}
     with stages("commit"):
@@ -159,7 +137,7 @@ def build(
             **words,
         }
     with stages("cells"):
-        earlier = None if stored is None or anew else stored.manifest
+        earlier = taken.manifest if taken else None
         files |= fact_cell_files(root, files, vectors.fact, config, earlier, stages.progress)
     diffused, mark = _diffused(root, files, graph, vectors.passage, stored, diffuse, damping, run, stages)
     with stages("commit"):
@@ -204,6 +182,40 @@ def _tabulated(
         budget_bytes=run.budget_bytes,
         on_progress=lambda done: stages.progress(done, passages),
     )
+
+
+def _synonyms(
+    root: Path,
+    tables: Tables,
+    vectors: Vectors,
+    config: IndexConfig,
+    run: RunConfig,
+    taken: Snapshot | None,
+    stages: Stages,
+) -> Edges:
+    """The synonym edges, of those phrases searched alone whose lists the generation taken over does not settle."""
+    return find_synonyms(
+        tables.phrases,
+        vectors,
+        config,
+        known=known_synonyms(taken) if taken else None,
+        budget_bytes=run.budget_bytes,
+        scratch=root / BUILDING / "synonyms",
+        backend=run.backend,
+        on_progress=stages.progress,
+    )
+
+
+def _words(root: Path, passages: Passages, run: RunConfig, stages: Stages) -> dict[str, Entry]:
+    """The files of the words of all passages, counted anew."""
+    counted = count_words(
+        passages.wholes,
+        passages.first_titles(),
+        budget_bytes=run.budget_bytes,
+        scratch=root,
+        on_progress=stages.progress,
+    )
+    return write_words(root, counted)
 
 
 def known_vectors(root: Path, stored: Snapshot | None, embedder: Embedder) -> StoredVectors:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from hippogpu.config import RunConfig
-from hippogpu.disk import refuse_link
+from hippogpu.disk import forget_others
 from hippogpu.store import StoredVectors, collect_garbage
 
 DIFFUSING, BUILDING = "diffusing", "building"
@@ -36,10 +36,7 @@ def building(root: Path, stage: str, digest: str) -> Path:
     """
     named = hashlib.sha256(f"{version('hippogpu')} {digest}".encode()).hexdigest()
     folder = root / BUILDING / f"{stage}-{named[:16]}"
-    refuse_link(folder.parent)
-    for other in folder.parent.glob(f"{stage}-*"):
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
+    forget_others(folder, f"{stage}-*")
     return folder
 
 

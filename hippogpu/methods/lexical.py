@@ -50,7 +50,10 @@ def lexical_scores(
 
     run_together(range(len(questions)), work)
     if not sound.all():
-        raise IndexDamagedError("'word_passages' names a passage that is not there. Index the corpus again.")
+        raise IndexDamagedError(
+            "'word_passages' names a passage that is not there, or 'word_counts' counts nothing. Build the index anew: "
+            "hippogpu index DIR CORPUS --force build"
+        )
     return scores
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hippogpu.disk import failures_of, new_file
+from hippogpu.disk import allocate, failures_of
 from hippogpu.errors import IndexDamagedError
 from hippogpu.nearest.quantising import Quantiser, Tables, cells_for, learned, pieces_for, quantised, tables_of
 from hippogpu.precision import Vectors, float_rows
@@ -134,8 +133,6 @@ class _Keeper:
         if self._folder is None:
             return np.empty(shape, np.uint8)
         path = self._folder / f"{name}.bytes"
+        allocate(path, shape[0] * shape[1], anew=True)
         with failures_of(path):
-            with new_file(path) as (handle, _):
-                # Taken now: that a disk is full must not be found out by a write to the mapping, which ends a process.
-                os.posix_fallocate(handle, 0, shape[0] * shape[1])
             return np.asarray(np.memmap(path, np.uint8, "r+", shape=shape))

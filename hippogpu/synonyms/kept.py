@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hippogpu.disk import failures_of, replace_atomically
+from hippogpu.disk import allocate, failures_of, replace_atomically
 
 _HEAD = struct.Struct("<32sqq")
 # Less is held in memory.
@@ -68,11 +67,6 @@ def room(shape: tuple[int, ...], kind: Any, folder: Path | None, name: str) -> N
     if folder is None or size < _LEAST_MAPPED_BYTES:
         return np.empty(shape, kind)
     path = folder / name
+    allocate(path, size, anew=False)
     with failures_of(path):
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        try:
-            # A full disk is an error here; while a mapping is written it would end the process.
-            os.posix_fallocate(handle, 0, size)
-        finally:
-            os.close(handle)
         return np.asarray(np.memmap(path, kind, "r+", shape=shape))

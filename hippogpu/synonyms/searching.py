@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from hippogpu.config import IndexConfig
 from hippogpu.config.retrieval import BackendName
-from hippogpu.disk import refuse_link
+from hippogpu.disk import forget_others
 from hippogpu.precision import ScaledRows, Vectors
 from hippogpu.synonyms.cells import REACH, cell_steps, search_cells, sort_into_cells
 from hippogpu.synonyms.exact import exact_plan, search_step
@@ -157,10 +156,7 @@ def _folder(scratch: Path, vectors: Vectors, wanted: Wanted, config: IndexConfig
         for start in range(0, len(array), _HASHED_ROWS):
             digest.update(np.ascontiguousarray(array[start : start + _HASHED_ROWS]).data)
     folder = scratch / digest.hexdigest()[:16]
-    refuse_link(scratch)
-    for other in scratch.glob("[0-9a-f]" * 16):
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
+    forget_others(folder, "[0-9a-f]" * 16)
     return folder
 
 

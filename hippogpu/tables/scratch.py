@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hippogpu.disk import failures_of, make_own_folder, new_file, open_plain, write_all
+from hippogpu.disk import allocate, failures_of, make_own_folder, new_file, open_plain, write_all
 from hippogpu.errors import IndexDamagedError
 from hippogpu.tables.reading import NO_TEXT, Run
 from hippogpu.text_columns import TextColumn, texts_array
@@ -104,14 +104,8 @@ def room(folder: Path, name: str, count: int, dtype: type[np.integer[Any]]) -> N
         return np.empty(0, dtype)
     with failures_of(path):
         make_own_folder(folder)
-        with new_file(path) as (handle, _):
-            # Taken now: a disk that is full must not be found out by a write to the mapping.
-            os.posix_fallocate(handle, 0, size)
-        handle = open_plain(path, os.O_RDWR)
-        try:
-            return np.frombuffer(mmap.mmap(handle, size), dtype)
-        finally:
-            os.close(handle)
+        allocate(path, size, anew=True)
+        return np.asarray(np.memmap(path, dtype, "r+", shape=(count,)))
 
 
 def write_run(folder: Path, number: int, run: Run) -> None:

@@ -144,6 +144,17 @@ def test_an_entry_that_names_no_passage_is_refused() -> None:
             lexical_scores(cast(Loaded, SimpleNamespace(snapshot=spoiled, derived=Derived())), ["dog"])
 
 
+def test_an_entry_that_counts_nothing_is_refused_and_divides_by_nothing() -> None:
+    words = word_counts(counting(TEXTS))
+    spoiled = SimpleNamespace(words=replace(words, counts=np.zeros_like(words.counts)))
+    with pytest.raises(IndexDamagedError, match="word_counts"):
+        lexical_scores(
+            cast(Loaded, SimpleNamespace(snapshot=spoiled, derived=Derived())),
+            ["dog"],
+            config=SearchConfig(method="bm25", bm25_k1=0.0),
+        )
+
+
 @pytest.mark.parametrize("texts", [["!!!"], ["!!!", "?"]])
 def test_a_corpus_without_words_scores_nothing(root: Path, texts: list[str]) -> None:
     index_of(root, [stating(f"p{number}", text) for number, text in enumerate(texts)])

@@ -159,7 +159,7 @@ def test_a_full_disk_is_an_error_before_anything_is_written_to_a_mapping(
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(filling_module.os, "posix_fallocate", refuse)
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
     with pytest.raises(StoredIndexError, match="Make room"):
         fact_cells(unit_rows(100), scratch=tmp_path)
 
